@@ -1,0 +1,67 @@
+"""Wait for the first token, streamed, as medians of paired runs."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from ..client import Memory, Reply
+from ..paired import Pair, counted, run_pairs
+from ..result import Cell, Row, median
+from ..run import Run
+from ..texts.facts import FACTS
+from ..texts.unrelated import UNRELATED
+
+_TITLE = "Wait for the first token"
+
+
+def check(run: Run) -> list[Row]:
+    memory = run.memory("first-token")
+    facts = FACTS[: run.plan.latency_pairs]
+    run.tell((fact.statement for fact in facts), memory)
+    _send(run, facts[0].question, memory)  # the first request of a kind pays for compilation
+    with_recall = run_pairs(run, memory, _sends(run, (fact.question for fact in facts)))
+    same_prompt = [_send(run, f"{fact.statement} {fact.question}", run.off) for fact in facts]
+    unrelated = UNRELATED[: run.plan.latency_pairs]
+    without = run_pairs(run, memory, _sends(run, (item.question for item in unrelated)))
+    return [
+        _row(f"{_TITLE}, with a recall", with_recall, True, 2.0, same_prompt),
+        _row(f"{_TITLE}, nothing recalled", without, False, 1.1, []),
+    ]
+
+
+def _sends(run: Run, questions: Iterable[str]) -> list[Callable[[Memory], Reply]]:
+    return [partial(_send, run, question) for question in questions]
+
+
+def _send(run: Run, question: str, memory: Memory) -> Reply:
+    """Behind a number of its own, so that no run is served from another one's prefix cache."""
+    run.settle()
+    return run.stream(f"Question {run.next_number()}. {question}", memory, max_tokens=4)
+
+
+def _row(title: str, pairs: list[Pair], recall: bool, limit: float, same_prompt: list[Reply]) -> Row:
+    chosen = counted(pairs, recall)
+    reported = all(pair.recalled is not None for pair in pairs)
+    ratio = median([ratio for pair in chosen if (ratio := _ratio(pair)) is not None], "")
+    note = f"{len(chosen)} of {len(pairs)} pairs" + ("" if reported else ", recall not reported")
+    if ratio:
+        note += f", median ratio {ratio.value:.2f}"
+    return Row(
+        "first-token",
+        title,
+        _seconds([pair.memory for pair in chosen]),
+        _seconds(same_prompt),
+        _seconds([pair.off for pair in chosen if pair.off]),
+        f"≤ {limit} of memory off",
+        ratio.value <= limit if ratio and reported else None,
+        note,
+    )
+
+
+def _ratio(pair: Pair) -> float | None:
+    if pair.off is None or not pair.off.first_token_seconds or not pair.memory.first_token_seconds:
+        return None
+    return pair.memory.first_token_seconds / pair.off.first_token_seconds
+
+
+def _seconds(replies: list[Reply]) -> Cell | None:
+    return median([reply.first_token_seconds for reply in replies if reply.first_token_seconds is not None], "s")

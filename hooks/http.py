@@ -1,0 +1,38 @@
+"""Seam: the HTTP app and what goes through the tokenizer manager."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from . import targets
+from .engine import Listener, Original
+from .install import Hook
+
+
+def hooks(listener: Listener) -> list[Hook]:
+    """Tells `listener` when the app starts, of every tokenised request and of every piece of a response."""
+
+    def starting(server_args: Any, *args: Any, **kwargs: Any) -> None:
+        from sglang.srt.entrypoints.http_server import app
+
+        listener.http_starting(app, server_args)
+
+    def tokenized(result: Any, manager: Any, *args: Any, **kwargs: Any) -> None:
+        # The server's own warm-up requests are ordinary ones; only the status tells them apart.
+        listener.tokenized(result, warming_up=getattr(manager.server_status, "name", "") == "Starting")
+
+    def generate(original: Original, manager: Any, obj: Any, request: Any = None) -> AsyncIterator[Any]:
+        async def pieces() -> AsyncIterator[Any]:
+            async for piece in original(manager, obj, request):
+                for response in piece if isinstance(piece, list) else (piece,):
+                    listener.responded(response, request)
+                yield piece
+
+        return pieces()
+
+    return [
+        Hook(targets.HTTP_START, "before", starting),
+        Hook(targets.TOKENIZED, "after", tokenized),
+        Hook(targets.GENERATE, "around", generate),
+    ]

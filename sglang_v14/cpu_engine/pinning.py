@@ -1,0 +1,36 @@
+"""Page-locked memory needs an accelerator; without one, a request for it is ignored."""
+
+import functools
+from collections.abc import Callable
+
+import torch
+
+
+def _without_pinning(make: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    @functools.wraps(make)
+    def wrapper(*args: object, **kwargs: object) -> torch.Tensor:
+        kwargs.pop("pin_memory", None)
+        return make(*args, **kwargs)
+
+    return wrapper
+
+
+def _unpinned(tensor: torch.Tensor, device: object = None) -> torch.Tensor:
+    return tensor
+
+
+def ignore_pinning(*, constructors: bool) -> None:
+    """Make ``Tensor.pin_memory()`` return its tensor where there is no accelerator to pin for.
+
+    SGLang pins a few small host tensors without asking whether that is possible.
+
+    Args:
+        constructors: also drop ``pin_memory=True`` given to ``torch.tensor`` and ``torch.empty``. SGLang 0.5.17 needs
+            that, later versions ask first; the wrapper costs about a microsecond a call.
+    """
+    if torch.accelerator.is_available() or torch.Tensor.pin_memory is _unpinned:
+        return
+    torch.Tensor.pin_memory = _unpinned  # type: ignore[method-assign,assignment]
+    if constructors:
+        torch.tensor = _without_pinning(torch.tensor)
+        torch.empty = _without_pinning(torch.empty)

@@ -1,0 +1,138 @@
+"""The resident index: what of a namespace's events is needed for voting."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from .heads import VotingHeads
+from .vote import event_lse, shares, votes
+
+
+@dataclass(slots=True)
+class Entry:
+    """An event in the index. `queries` `[tokens, heads, dim]` (not rotated) and `lse_own` `[heads, tokens]` are its own cue."""
+
+    id: bytes
+    namespace: str
+    token_ids: tuple[int, ...]
+    role: str
+    created_at: float
+    keys: Tensor
+    queries: Tensor | None = None
+    lse_own: Tensor | None = None
+    packed: bytes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.packed = pack(self.token_ids)
+
+
+def pack(token_ids: Sequence[int]) -> bytes:
+    """Token ids as bytes in which a run of tokens is a run of bytes."""
+    return struct.pack(f"<{len(token_ids)}i", *token_ids)
+
+
+def stands_in(packed: bytes, text: bytes) -> bool:
+    """Whether the packed tokens are a run of the packed `text`."""
+    at = text.find(packed)
+    while at >= 0 and at % 4:
+        at = text.find(packed, at + 1)
+    return at >= 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """Queries that ask the memory: `[tokens, heads, dim]`, not rotated, to stand at `positions` `[tokens]` behind the events.
+
+    `lse_own` `[heads, tokens]` is their attention to what they were read with.
+    """
+
+    queries: Tensor
+    lse_own: Tensor
+    positions: Tensor
+
+
+class Bank:
+    """Neutral texts that compete in every vote: keys `[keys, key_rows, dim]`, not rotated, with the texts' lengths."""
+
+    def __init__(self, heads: VotingHeads, keys: Tensor, lengths: Sequence[int]) -> None:
+        self._keys = torch.cat([_placed(heads, text) for text in keys.float().split(list(lengths))])
+        self._segments = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(list(lengths)))
+        self._heads, self._texts = heads, len(lengths)
+
+    def lse(self, queries: Tensor) -> Tensor:
+        """`[texts, heads, tokens]` for rotated queries."""
+        heads = self._heads
+        return event_lse(queries, self._keys, heads.key_row, self._segments, self._texts, heads.scale)
+
+
+class Index:
+    """The events of one namespace, in the order in which they were added."""
+
+    def __init__(self, heads: VotingHeads, bank: Bank | None = None) -> None:
+        self._heads, self._bank = heads, bank
+        self.entries: list[Entry] = []
+        self._by_id: dict[bytes, int] = {}
+        self._keys = torch.empty(0, len(heads.key_rows), heads.dim)
+        self._segments = torch.empty(0, dtype=torch.long)
+        self._used = 0
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __contains__(self, event_id: bytes) -> bool:
+        return event_id in self._by_id
+
+    def entry(self, event_id: bytes) -> Entry | None:
+        number = self._by_id.get(event_id)
+        return None if number is None else self.entries[number]
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Add events; one that is there already keeps its keys and takes the newer time."""
+        for entry in entries:
+            if (known := self.entry(entry.id)) is not None:
+                known.created_at = max(known.created_at, entry.created_at)
+                continue
+            keys = _placed(self._heads, entry.keys.float())
+            end = self._used + keys.shape[0]
+            if end > self._keys.shape[0]:
+                room = max(end, 2 * self._keys.shape[0], 1024)
+                grown = self._keys.new_empty(room, *self._keys.shape[1:])
+                grown[: self._used] = self._keys[: self._used]
+                segments = self._segments.new_empty(room)
+                segments[: self._used] = self._segments[: self._used]
+                self._keys, self._segments = grown, segments
+            self._keys[self._used : end] = keys
+            self._segments[self._used : end] = len(self.entries)
+            self._used = end
+            self._by_id[entry.id] = len(self.entries)
+            self.entries.append(entry)
+
+    def discard(self, event_ids: Iterable[bytes]) -> None:
+        """Forget events."""
+        gone = set(event_ids) & self._by_id.keys()
+        if not gone:
+            return
+        kept = [entry for entry in self.entries if entry.id not in gone]
+        self.entries, self._by_id, self._used = [], {}, 0
+        self.add(kept)
+
+    def vote(self, cue: Cue, *, top_heads: int, without: Sequence[int] = ()) -> Tensor:
+        """Votes `[events]` for a cue; events numbered in `without` do not compete and get 0."""
+        heads = self._heads
+        queries = heads.rope.apply(cue.queries.float(), cue.positions)
+        keys, segments = self._keys[: self._used], self._segments[: self._used]
+        lse = event_lse(queries, keys, heads.key_row, segments, len(self.entries), heads.scale)
+        if len(without):
+            lse[list(without)] = -torch.inf
+        bank = None if self._bank is None else self._bank.lse(queries)
+        return votes(shares(lse, cue.lse_own.float(), bank), top_heads)
+
+
+def _placed(heads: VotingHeads, keys: Tensor) -> Tensor:
+    """Keys `[tokens, key_rows, dim]` rotated to just before a prompt that begins at position 0."""
+    return heads.rope.apply(keys, torch.arange(-keys.shape[0], 0))

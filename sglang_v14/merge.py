@@ -1,0 +1,39 @@
+"""Attention in two parts, merged by log-sum-exp.
+
+Softmax attention over the union of two sets of keys is the average of the two attentions weighted by exp(lse)
+(Milakov & Gimelshein 2018, online softmax; Dao et al. 2022, FlashAttention, section 3.1).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def attend(queries: Tensor, keys: Tensor, values: Tensor, scale: float, bias: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Attention of `queries` `[tokens, heads, dim]` over all of `keys`, `values` `[keys, key_heads, dim]`.
+
+    `bias` `[keys]` is added to the scaled scores. Returns the output `[tokens, heads, dim]` and the natural log-sum-exp
+    `[tokens, heads]`, both float32. Query head h reads key head h // (heads / key_heads).
+    """
+    tokens, heads, dim = queries.shape
+    key_heads = keys.shape[1]
+    grouped = queries.float().view(tokens, key_heads, heads // key_heads, dim)
+    scores = torch.einsum("tkgd,nkd->tkgn", grouped, keys.float()).mul_(scale)
+    if bias is not None:
+        scores += bias
+    lse = torch.logsumexp(scores, dim=-1)
+    output = torch.einsum("tkgn,nkd->tkgd", (scores - lse.unsqueeze(-1)).exp_(), values.float())
+    return output.reshape(tokens, heads, -1), lse.reshape(tokens, heads)
+
+
+def merge(output_a: Tensor, lse_a: Tensor, output_b: Tensor, lse_b: Tensor) -> tuple[Tensor, Tensor]:
+    """Merge two attentions `[tokens, heads, dim]` with their `lse` `[tokens, heads]`. A part with lse -inf counts for nothing.
+
+    Returns the merged output and log-sum-exp.
+    """
+    lse = torch.logaddexp(lse_a, lse_b)
+    share_b = torch.where(lse_b == -torch.inf, torch.zeros_like(lse_b), (lse_b - lse).exp()).unsqueeze(-1)
+    part_b = torch.where(share_b > 0, output_b * share_b, torch.zeros_like(output_b))
+    part_a = torch.where(share_b < 1, output_a * (1 - share_b), torch.zeros_like(output_a))
+    return part_a + part_b, lse

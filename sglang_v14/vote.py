@@ -1,0 +1,61 @@
+"""The vote: how much of a prompt's attention each stored event would take.
+
+For a voting head h and a content token t of the prompt
+
+    share[e, h, t] = exp(lse_e) / (exp(lse_own) + sum over all events exp(lse_e') + sum over the neutral bank exp(lse_b))
+
+where lse is the log-sum-exp of the token's scaled scores over one event's keys (or over the prompt's own keys), event keys
+standing just before the prompt. An event's vote is the mean, over the heads in which it does best, of the largest share that any
+token gives it. The competition supplies the contrast; an average over all heads would measure only how much a text looks like a
+question.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def segment_lse(scores: Tensor, segment_of_key: Tensor, segments: int) -> Tensor:
+    """Log-sum-exp of `scores` `[keys, rows]` over the keys of each segment: `[segments, rows]`, float32.
+
+    `segment_of_key` `[keys]` numbers the keys' segments. A segment without keys gives -inf.
+    """
+    scores = scores.float()
+    if scores.shape[0] == 0:
+        return scores.new_full((segments, scores.shape[1]), -torch.inf)
+    # One maximum a row is enough: float32 loses an event only when it lies e^87 below the best one.
+    top = scores.amax(dim=0)
+    sums = scores.new_zeros(segments, scores.shape[1]).index_add_(0, segment_of_key, (scores - top).exp_())
+    return sums.log_().add_(top)
+
+
+def event_lse(queries: Tensor, keys: Tensor, key_head: Tensor, event_of_key: Tensor, events: int, scale: float) -> Tensor:
+    """Log-sum-exp of every query over every event's keys: `[events, heads, tokens]`, float32.
+
+    `queries` `[tokens, heads, dim]` and `keys` `[keys, key_heads, dim]` are rotated to their places; `key_head` `[heads]` is the
+    row of `keys` that a voting head reads; `scale` is the layer's softmax scale.
+    """
+    tokens, heads, _ = queries.shape
+    out = queries.new_empty(events, heads, tokens, dtype=torch.float32)
+    for head in range(heads):
+        scores = keys[:, key_head[head]].float() @ queries[:, head].float().T
+        out[:, head] = segment_lse(scores.mul_(scale), event_of_key, events)
+    return out
+
+
+def shares(lse_events: Tensor, lse_own: Tensor, lse_bank: Tensor | None = None) -> Tensor:
+    """The events' shares `[events, heads, tokens]` of each token's attention.
+
+    `lse_events` `[events, heads, tokens]`, `lse_own` `[heads, tokens]`, `lse_bank` `[bank, heads, tokens]`.
+    """
+    rivals = [lse_events, lse_own.unsqueeze(0)]
+    if lse_bank is not None:
+        rivals.append(lse_bank)
+    return (lse_events - torch.logsumexp(torch.cat(rivals), dim=0)).exp()
+
+
+def votes(share: Tensor, top_heads: int) -> Tensor:
+    """`[events]`: the mean over an event's best `top_heads` heads of its largest share over the tokens."""
+    best = share.amax(dim=2)
+    return best.topk(min(top_heads, best.shape[1]), dim=1).values.mean(dim=1)

@@ -1,0 +1,40 @@
+"""Encodes the neutral bank once, so that a server has its keys at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from sglang_v14.bank import BANK_FILE
+
+from .attention import AttentionReader
+from .calibration import Frame
+
+
+def encode_bank(
+    reader: AttentionReader, frame: Frame, texts: Sequence[Sequence[int]], heads: Sequence[tuple[int, int]]
+) -> tuple[Tensor, Tensor]:
+    """Read every text (token ids), alone behind the chat header.
+
+    Returns the voting heads' keys before rotation, `[tokens, key_rows, dim]` float32 with one row for each different (layer, key
+    head) in the order of `heads`, and the texts' lengths `[texts]`.
+    """
+    rows: dict[tuple[int, int], None] = {}
+    for layer, head in heads:
+        query_heads, key_heads = reader.heads(layer)
+        rows[layer, head // (query_heads // key_heads)] = None
+    keys = []
+    for text in texts:
+        begin = len(frame.before)
+        read = reader.read(torch.tensor([[*frame.before, *text, *frame.behind]]))
+        keys.append(torch.stack([read[layer].key[0, begin : begin + len(text), head] for layer, head in rows], dim=1))
+    return torch.cat(keys), torch.tensor([len(text) for text in texts], dtype=torch.int32)
+
+
+def write_bank(directory: Path, keys: Tensor, lengths: Tensor) -> None:
+    """Write what `encode_bank` returned to the directory's bank file."""
+    save_file({"keys": keys.contiguous(), "lengths": lengths}, str(directory / BANK_FILE))
