@@ -1,7 +1,7 @@
 """``python -m sglang_v14.evals.demo``: the main job, shown on a real server.
 
-Facts are told in chats of their own and asked for in others, with memory and without; then the server is stopped, started
-again, and asked once more.
+Facts are told in chats of their own and asked for in others, with memory and without; then the server is stopped,
+started again, and asked once more.
 """
 
 import os
@@ -12,8 +12,10 @@ from typing import Annotated
 import msgspec
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.status import Status
 from rich.table import Table
+from rich.text import Text
 
 from .functional.client import ChatClient, Memory, Reply, SuiteError
 from .functional.preflight import examine
@@ -60,7 +62,10 @@ def main(
     port: Annotated[int, typer.Option(help="Port of 127.0.0.1 to serve on.")] = 30014,
     log: Annotated[Path | None, typer.Option(help="The server's log. Default: a new temporary file.")] = None,
 ) -> None:
-    """Tell facts in some chats, ask in others, restart the server, ask again. Exits with 1 when the memory did not work."""
+    """Tell facts in some chats, ask in others, restart the server, ask again.
+
+    Exit codes: 0 the memory worked, 1 it did not or the server failed.
+    """
     console = Console()
     memory_home.mkdir(parents=True, exist_ok=True)
     log = log or Path(tempfile.mkdtemp(prefix="sglang-v14-demo-")) / "server.log"
@@ -68,7 +73,7 @@ def main(
         with console.status("starting the server …") as status:
             worked = _demonstrate(console, status, _server(model, memory_home, port, log, status))
     except (ServerFailed, SuiteError) as error:
-        console.print(f"[red]error:[/red] {error}", highlight=False, soft_wrap=True)
+        console.print(f"[red]error:[/red] {escape(str(error))}", highlight=False, soft_wrap=True)
         console.print(f"The server's log: {log}", highlight=False, soft_wrap=True)
         raise typer.Exit(1) from error
     if not worked:
@@ -82,7 +87,7 @@ def _server(model: Path, memory_home: Path, port: int, log: Path, status: Status
         port=port,
         log=log,
         environment={"SGLANG_V14_MEMORY_HOME": str(memory_home), "SGLANG_V14_MEMORY": "1"},
-        on_log_line=lambda line: status.update(f"starting the server … {line[-90:]}"),
+        on_log_line=lambda line: status.update(f"starting the server … {escape(line[-90:])}"),
     )
 
 
@@ -96,7 +101,7 @@ def _demonstrate(console: Console, status: Status, server: Server) -> bool:
         for i, fact in enumerate(facts, 1):
             status.update(f"telling fact {i} of {len(facts)} in a chat of its own …")
             reply = client.chat(fact.statement, memory=memory, **_BODY)
-            console.print(f"[dim]told:[/dim] {fact.statement} [dim]→ {reply.text}[/dim]", highlight=False)
+            console.print(Text.assemble(("told: ", "dim"), fact.statement, (f" → {reply.text}", "dim")))
         first = _ask(client, memory, status)
         console.print(_table("Asked in new chats", first))
         status.update("stopping the server …")
@@ -134,8 +139,7 @@ def _table(title: str, asked: list[Asked]) -> Table:
         table.add_column(heading, overflow="fold")
     for item in asked:
         colour = "" if not item.accepted else "green" if item.right else "red"
-        answer = f"[{colour}]{item.memory.text}[/{colour}]" if colour else item.memory.text
-        table.add_row(item.question, answer, item.off.text, item.recalled)
+        table.add_row(item.question, Text(item.memory.text, colour), Text(item.off.text), Text(item.recalled))
     return table
 
 

@@ -1,5 +1,6 @@
 """Starting, awaiting, stopping and restarting a server that runs in processes of its own."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import httpx
 
 _LAST_LINES = 25
 _POLL_SECONDS = 0.5
+_KILL_SECONDS = 5.0
 
 
 class ServerFailed(Exception):
@@ -23,8 +25,8 @@ class ServerFailed(Exception):
 class Server:
     """A server command in its own process group, its output in a log file.
 
-    `command` is started as it is and expected to listen on `port` of 127.0.0.1 and to answer 200 at `health_path` once it
-    is ready. `on_log_line` is called with the newest line of the log while the start is awaited. Used as a context
+    `command` is started as it is and expected to listen on `port` of 127.0.0.1 and to answer 200 at `health_path` once
+    it is ready. `on_log_line` is called with the newest line of the log while the start is awaited. Used as a context
     manager it starts on entering and stops on leaving.
     """
 
@@ -67,8 +69,8 @@ class Server:
     def start(self) -> None:
         """Start the command and return when it answers. The log is appended to.
 
-        Raises ServerFailed when something else answers at the port already, when the command cannot be run, ends early, or
-        is not ready in time; then nothing of it is left running.
+        Raises ServerFailed when something else answers at the port already, when the command cannot be run, ends early,
+        or is not ready in time; then nothing of it is left running.
         """
         if self._process is not None:
             raise ServerFailed("the server is running already")
@@ -146,13 +148,15 @@ class Server:
         if process is None:
             return
         _signal_group(process.pid, first_signal)
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(self._stop_seconds)
-        except subprocess.TimeoutExpired:
-            pass
-        # Workers may outlive the first process; the group's id stays theirs until the last one is gone.
+        # Workers may outlive the first process; the group's id stays theirs until the last one is gone. The next server
+        # needs their locks and ports, so their end is awaited.
         _signal_group(process.pid, signal.SIGKILL)
         process.wait()
+        deadline = time.monotonic() + _KILL_SECONDS
+        while _signal_group(process.pid, signal.SIGKILL) and time.monotonic() < deadline:
+            time.sleep(0.02)
 
 
 def serve_command(model: Path, port: int, *arguments: str) -> list[str]:
@@ -162,11 +166,13 @@ def serve_command(model: Path, port: int, *arguments: str) -> list[str]:
     return [program, "serve", "--model-path", str(model), "--host", "127.0.0.1", "--port", str(port), *arguments]
 
 
-def _signal_group(group: int, number: signal.Signals) -> None:
+def _signal_group(group: int, number: signal.Signals) -> bool:
+    """Signal every process of the group; False when none is left."""
     try:
         os.killpg(group, number)
     except ProcessLookupError:
-        pass
+        return False
+    return True
 
 
 def _text_from(log: Path, start_bytes: int) -> str:

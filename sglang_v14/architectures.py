@@ -1,8 +1,8 @@
 """Which native SGLang architecture serves a V14 architecture.
 
-A V14 model directory names its architecture `…V14For…` in `config.json` and keeps the native `model_type`. The plugin maps
-the name back when SGLang parses the configuration, so every engine feature of the native model applies. A further family
-is one more entry per model class in `V14_TO_NATIVE`.
+A V14 model directory names its architecture `…V14For…` in `config.json` and keeps the native `model_type`. The plugin
+maps the name back when SGLang parses the configuration, so every engine feature of the native model applies. A
+further family is one more entry per model class in `V14_TO_NATIVE`.
 """
 
 from collections.abc import Mapping

@@ -12,7 +12,7 @@ BANK_FILE = "memory_bank.safetensors"
 
 
 def load_bank(model_path: str, heads: VotingHeads) -> Bank:
-    """Load `memory_bank.safetensors`: `keys` `[tokens, key_rows, dim]` (not rotated) and `lengths` `[texts]`.
+    """Load `memory_bank.safetensors`: `token_ids` `[tokens]`, `keys` `[tokens, key_rows, dim]` (not rotated) and `lengths` `[texts]`.
 
     Raises `OptionError` when the file is missing or was made for other voting heads.
     """
@@ -22,11 +22,11 @@ def load_bank(model_path: str, heads: VotingHeads) -> Bank:
     if not file.is_file():
         raise OptionError(f"{file} is missing: make the directory again with `sglang-v14 upgrade`.")
     with safe_open(str(file), framework="pt") as bank:
-        keys, lengths = bank.get_tensor("keys"), bank.get_tensor("lengths")
+        token_ids, keys, lengths = (bank.get_tensor(name) for name in ("token_ids", "keys", "lengths"))
     expected = (len(heads.key_rows), heads.dim)
     if tuple(keys.shape[1:]) != expected or int(lengths.sum()) != keys.shape[0]:
         raise OptionError(
             f"{file} was made for other voting heads (it holds {tuple(keys.shape)}, the heads need [tokens, {expected[0]}, "
             f"{expected[1]}]): make the directory again with `sglang-v14 upgrade`."
         )
-    return Bank(heads, keys, lengths.tolist())
+    return Bank(heads, token_ids.tolist(), keys, lengths.tolist())

@@ -3,12 +3,13 @@
 The chat template wraps every message in tokens of its own. The markers of a model directory name, per role, the tokens
 right before (`start`) and right after (`end`) a message's text; what lies between them is the message's content.
 
-Reading goes by two states. *Between* messages, a role's whole `start` opens a message. A tokenizer may merge a start's last
-token with the white space a message begins with (`"\\n" + "\\n\\nHello"`), so between messages, and only there, a start that
-lacks its last token opens the message too. *Inside* a message everything is content until the role's whole `end` comes; the
-start of another message is only seen right behind the opening (a tool result inside a user turn), or when the role has no
-end of its own. A marker that is only partly there is content. The end's tokens may begin the next start
-(`[/INST]` ends the user's text and starts the assistant's), so reading goes on at the end marker's first token.
+Reading goes by two states. *Between* messages, a role's whole `start` opens a message. A tokenizer may merge a
+start's last token with the white space a message begins with (`"\\n" + "\\n\\nHello"`), so between messages, and only
+there, a start that lacks its last token opens the message too. *Inside* a message everything is content until the
+role's whole `end` comes; the start of another message is only seen right behind the opening (a tool result inside a
+user turn), or when the role has no end of its own. A marker that is only partly there is content. The end's tokens
+may begin the next start (`[/INST]` ends the user's text and starts the assistant's), so reading goes on at the end
+marker's first token.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,10 +33,10 @@ class _Marker(NamedTuple):
 def find_messages(token_ids: Sequence[int], markers: Mapping[str, Mapping[str, Sequence[int]]]) -> list[Message]:
     """The contents of all messages in the prompt, in order.
 
-    `markers` maps a role to `{"start": [ids], "end": [ids]}`. A role with an empty start is never found; one with an empty
-    end runs until the next start. A last message that is not closed ends with the prompt; empty messages (the assistant's,
-    in a prompt that asks for an answer) are left out. Time is linear in the prompt: every token is compared with the markers
-    once, and no marker is searched for ahead.
+    `markers` maps a role to `{"start": [ids], "end": [ids]}`. A role with an empty start is never found; one with an
+    empty end runs until the next start. A last message that is not closed ends with the prompt; empty messages (the
+    assistant's, in a prompt that asks for an answer) are left out. Time is linear in the prompt: every token is
+    compared with the markers once, and no marker is searched for ahead.
     """
     tokens = token_ids if isinstance(token_ids, list) else list(token_ids)
     by_first = _by_first_token(markers)

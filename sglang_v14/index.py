@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import struct
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -57,12 +59,22 @@ class Cue:
 
 
 class Bank:
-    """Neutral texts that compete in every vote: keys `[keys, key_rows, dim]`, not rotated, with the texts' lengths."""
+    """Neutral texts that compete in every vote: their token ids, one text behind the other, keys `[tokens, key_rows, dim]`, not
+    rotated, and the texts' lengths."""
 
-    def __init__(self, heads: VotingHeads, keys: Tensor, lengths: Sequence[int]) -> None:
+    def __init__(self, heads: VotingHeads, token_ids: Sequence[int], keys: Tensor, lengths: Sequence[int]) -> None:
         self._keys = torch.cat([_placed(heads, text) for text in keys.float().split(list(lengths))])
         self._segments = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(list(lengths)))
         self._heads, self._texts = heads, len(lengths)
+        self._texts_with: Counter[int] = Counter()
+        first = 0
+        for length in lengths:
+            self._texts_with.update(set(token_ids[first : first + length]))
+            first += length
+
+    def weight(self, token: int) -> float:
+        """How much a token says: its inverse document frequency over the bank (Spärck Jones 1972), smoothed."""
+        return math.log((1 + self._texts) / (1 + self._texts_with[token]))
 
     def lse(self, queries: Tensor) -> Tensor:
         """`[texts, heads, tokens]` for rotated queries."""
@@ -121,16 +133,38 @@ class Index:
         self.entries, self._by_id, self._used = [], {}, 0
         self.add(kept)
 
-    def vote(self, cue: Cue, *, top_heads: int, without: Sequence[int] = ()) -> Tensor:
-        """Votes `[events]` for a cue; events numbered in `without` do not compete and get 0."""
+    def ballot(self, cue: Cue) -> Ballot:
+        """Let all events stand for election by a cue."""
         heads = self._heads
         queries = heads.rope.apply(cue.queries.float(), cue.positions)
         keys, segments = self._keys[: self._used], self._segments[: self._used]
         lse = event_lse(queries, keys, heads.key_row, segments, len(self.entries), heads.scale)
-        if len(without):
+        rivals = cue.lse_own.float().unsqueeze(0)
+        if self._bank is not None:
+            rivals = torch.cat((rivals, self._bank.lse(queries)))
+        return Ballot(lse, torch.logsumexp(rivals, dim=0))
+
+    def overlap(self, a: Entry, b: Entry) -> float:
+        """How much of what the shorter event says the other one says too: 0 to 1, tokens weighed by what they say."""
+        tokens_a, tokens_b = set(a.token_ids), set(b.token_ids)
+        weight = (lambda token: 1.0) if self._bank is None else self._bank.weight
+        smaller = min(sum(map(weight, tokens_a)), sum(map(weight, tokens_b)))
+        return sum(map(weight, tokens_a & tokens_b)) / smaller if smaller > 0 else 0.0
+
+
+class Ballot:
+    """The attention that a cue pays to every event, `lse` `[events, heads, tokens]`, and to everything else, `rest` `[heads, tokens]`."""
+
+    def __init__(self, lse: Tensor, rest: Tensor) -> None:
+        self._lse, self._rest = lse, rest
+
+    def votes(self, top_heads: int, without: Collection[int] = ()) -> Tensor:
+        """Votes `[events]`; events numbered in `without` do not compete and get 0."""
+        lse = self._lse
+        if without:
+            lse = lse.clone()
             lse[list(without)] = -torch.inf
-        bank = None if self._bank is None else self._bank.lse(queries)
-        return votes(shares(lse, cue.lse_own.float(), bank), top_heads)
+        return votes(shares(lse, self._rest), top_heads)
 
 
 def _placed(heads: VotingHeads, keys: Tensor) -> Tensor:

@@ -40,6 +40,8 @@ class MemoryOptions(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_
     markers: dict[str, Marker] = {}
     begin: tuple[int, ...] = ()
     remember_assistant: bool = False
+    question_ends: frozenset[int] = frozenset()
+    sentence_ends: frozenset[int] = frozenset()
 
     # Events.
     event_tokens: Annotated[int, Meta(ge=8, le=1024)] = 128
@@ -48,16 +50,17 @@ class MemoryOptions(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_
     # The vote.
     voting_heads: tuple[tuple[NonNegative, NonNegative], ...] = ()
     vote_top_heads: Positive = 8
-    vote_gap_tokens: NonNegative = 32
+    vote_gap_tokens: NonNegative = 48
     vote_tokens: Positive = 256
     neutral_bank: tuple[str, ...] = ()
 
     # The recall.
-    recall_floor: Share = 0.15
+    recall_floor: Share = 0.1
     recall_ratio: Share = 0.6
     max_events: Annotated[int, Meta(ge=1, le=64)] = 3
     max_recalled_tokens: Annotated[int, Meta(ge=8)] = 512
-    cue_floor: Share = 0.25
+    cue_floor: Share = 0.15
+    cue_bias: Annotated[float, Meta(ge=0.0, le=20.0)] = 1.0
     correction_overlap: Share = 0.5
     correction_bias: Annotated[float, Meta(ge=0.0, le=20.0)] = 1.5
     reread_tokens: Positive = 512
@@ -75,7 +78,7 @@ class MemoryOptions(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_
         for role, marker in self.markers.items():
             if not marker.start:
                 raise ValueError(f"`markers.{role}.start` is empty")
-        for name in ("recall_floor", "recall_ratio", "cue_floor", "correction_bias"):
+        for name in ("recall_floor", "recall_ratio", "cue_floor", "cue_bias", "correction_bias"):
             if not math.isfinite(getattr(self, name)):
                 raise ValueError(f"`{name}` is not a finite number")
 

@@ -40,6 +40,8 @@ class Decision:
 
 NOTHING = Decision()
 _BEST_SHOWN = 3
+# What an event gets that no head sees; see `vote.votes`.
+_NO_VOTE = 1e-3
 
 
 def decide(
@@ -47,52 +49,80 @@ def decide(
 ) -> Decision:
     """Vote with `cue` and choose the events to recall into `prompt` (all its token ids).
 
-    An event whose text stands in the prompt, or whose id is in `already`, takes no part.
+    An event whose text stands in the prompt, whose id is in `already` or that only asks takes no part.
     """
     if not len(index):
         return NOTHING
-    text = pack(prompt)
-    absent = [n for n, entry in enumerate(index.entries) if entry.id in already]
-    while True:
-        votes = index.vote(cue, top_heads=options.vote_top_heads, without=absent)
-        order = votes.argsort(descending=True)[: options.max_events + _BEST_SHOWN].tolist()
-        # Looked for only among the best: what stands in the prompt attracts its own tokens above all others.
-        repeated = [n for n in order if votes[n] > 0 and stands_in(index.entries[n].packed, text)]
-        if not repeated:
-            break
-        absent += repeated
-    best = [(index.entries[n], float(votes[n])) for n in order if votes[n] > 0]
+    election = _Election(index, cue, pack(prompt), options, already)
+    best = election.best()
     if not best:
         return NOTHING
     bar = max(options.recall_floor, options.recall_ratio * best[0][1])
     chosen = [Recalled(entry, vote, found_by=found_by) for entry, vote in best if vote >= bar][: options.max_events]
-    chosen = _with_next_step(index, chosen, prompt, text, options, already)
+    chosen = _with_next_step(index, chosen, prompt, options, already)
     chosen = _within(chosen, options.max_recalled_tokens)
-    return Decision(tuple(_weighed(chosen, options)), tuple(best[:_BEST_SHOWN]))
+    return Decision(tuple(_weighed(index, chosen, options)), tuple(best[:_BEST_SHOWN]))
+
+
+class _Election:
+    """A vote among the events that may be recalled."""
+
+    def __init__(self, index: Index, cue: Cue, text: bytes, options: MemoryOptions, already: Collection[bytes]) -> None:
+        self._index, self._options, self._text = index, options, text
+        self._ballot = index.ballot(cue)
+        self._absent = {n for n, entry in enumerate(index.entries) if entry.id in already or only_asks(entry, options)}
+
+    def best(self) -> list[tuple[Entry, float]]:
+        """The best events with their votes, the best one first.
+
+        Events that say much the same would share one vote between them, so each is counted without the others.
+        """
+        leaders = self._leaders()
+        entries = self._index.entries
+        best = []
+        for n in leaders:
+            twins = {
+                other
+                for other in leaders
+                if other != n and self._index.overlap(entries[n], entries[other]) >= self._options.correction_overlap
+            }
+            votes = self._votes(self._absent | twins) if twins else self._votes(self._absent)
+            best.append((entries[n], float(votes[n])))
+        return sorted(best, key=lambda item: -item[1])
+
+    def _leaders(self) -> list[int]:
+        while True:
+            votes = self._votes(self._absent)
+            order = votes.argsort(descending=True)[: self._options.max_events + _BEST_SHOWN].tolist()
+            # Looked for only among the best: what stands in the prompt attracts its own tokens above all others.
+            repeated = {n for n in order if votes[n] > _NO_VOTE and stands_in(self._index.entries[n].packed, self._text)}
+            if not repeated:
+                return [n for n in order if votes[n] > _NO_VOTE]
+            self._absent |= repeated
+
+    def _votes(self, absent: set[int]) -> Tensor:
+        return self._ballot.votes(self._options.vote_top_heads, absent)
+
+
+def only_asks(entry: Entry, options: MemoryOptions) -> bool:
+    """Whether an event is a bare question: it tells nothing, and it looks more like a prompt than any answer to it does."""
+    *others, last = entry.token_ids
+    return last in options.question_ends and not any(token in options.sentence_ends for token in others)
 
 
 def _with_next_step(
-    index: Index, chosen: list[Recalled], prompt: Sequence[int], text: bytes, options: MemoryOptions, already: Collection[bytes]
+    index: Index, chosen: list[Recalled], prompt: Sequence[int], options: MemoryOptions, already: Collection[bytes]
 ) -> list[Recalled]:
     """Let the best event ask in turn, with what it says and the prompt does not: the second step of a two-step question."""
     if not chosen or options.cue_floor >= 1.0:
         return chosen
-    known = set(prompt)
-    found = {r.entry.id for r in chosen}
-    for recalled in list(chosen):
-        cue = _own_cue(recalled.entry, known, options)
-        if cue is None:
-            continue
-        absent = [
-            n
-            for n, entry in enumerate(index.entries)
-            if entry.id in already or entry.id in found or stands_in(entry.packed, text)
-        ]
-        votes = index.vote(cue, top_heads=options.vote_top_heads, without=absent)
-        n = int(votes.argmax())
-        if float(votes[n]) >= options.cue_floor:
-            chosen = [*chosen, Recalled(index.entries[n], float(votes[n]), found_by="cue")]
-            found.add(index.entries[n].id)
+    cue = _own_cue(chosen[0].entry, set(prompt), options)
+    if cue is None:
+        return chosen
+    found = {*already, *(r.entry.id for r in chosen)}
+    best = _Election(index, cue, pack(prompt), options, found).best()
+    if best and best[0][1] >= options.cue_floor:
+        chosen = [*chosen, Recalled(*best[0], found_by="cue")]
     return chosen
 
 
@@ -117,25 +147,18 @@ def _within(chosen: list[Recalled], max_tokens: int) -> list[Recalled]:
     return kept
 
 
-def overlap(a: Entry, b: Entry) -> float:
-    """The share of the shorter event's different tokens that the other one has too."""
-    tokens_a, tokens_b = set(a.token_ids), set(b.token_ids)
-    return len(tokens_a & tokens_b) / min(len(tokens_a), len(tokens_b))
-
-
-def _weighed(chosen: Sequence[Recalled], options: MemoryOptions) -> list[Recalled]:
+def _weighed(index: Index, chosen: Sequence[Recalled], options: MemoryOptions) -> list[Recalled]:
     """Order the events, the best nearest to the prompt, and let a newer event outweigh an older one that it overlaps."""
-    ordered = sorted(chosen, key=lambda r: (r.found_by == "cue", r.vote))
+    ordered = sorted(chosen, key=lambda r: (r.found_by != "cue", r.vote))
     biased = []
     for recalled in ordered:
         newer = any(
             other.entry.created_at > recalled.entry.created_at
-            and overlap(other.entry, recalled.entry) >= options.correction_overlap
+            and index.overlap(other.entry, recalled.entry) >= options.correction_overlap
             for other in ordered
         )
-        biased.append(
-            Recalled(recalled.entry, recalled.vote, -options.correction_bias if newer else 0.0, recalled.found_by)
-        )
+        bias = (-options.correction_bias if newer else 0.0) - (options.cue_bias if recalled.found_by == "cue" else 0.0)
+        biased.append(Recalled(recalled.entry, recalled.vote, bias, recalled.found_by))
     return sorted(biased, key=lambda r: r.bias == 0.0)
 
 

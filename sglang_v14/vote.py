@@ -5,7 +5,7 @@ For a voting head h and a content token t of the prompt
     share[e, h, t] = exp(lse_e) / (exp(lse_own) + sum over all events exp(lse_e') + sum over the neutral bank exp(lse_b))
 
 where lse is the log-sum-exp of the token's scaled scores over one event's keys (or over the prompt's own keys), event keys
-standing just before the prompt. An event's vote is the mean, over the heads in which it does best, of the largest share that any
+standing just before the prompt. An event's vote is the geometric mean, over the heads in which it does best, of the largest share that any
 token gives it. The competition supplies the contrast; an average over all heads would measure only how much a text looks like a
 question.
 """
@@ -14,6 +14,9 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+
+# A head that sees nothing in an event counts like one that sees this much.
+_LEAST_SHARE = 1e-4
 
 
 def segment_lse(scores: Tensor, segment_of_key: Tensor, segments: int) -> Tensor:
@@ -56,6 +59,9 @@ def shares(lse_events: Tensor, lse_own: Tensor, lse_bank: Tensor | None = None) 
 
 
 def votes(share: Tensor, top_heads: int) -> Tensor:
-    """`[events]`: the mean over an event's best `top_heads` heads of its largest share over the tokens."""
-    best = share.amax(dim=2)
-    return best.topk(min(top_heads, best.shape[1]), dim=1).values.mean(dim=1)
+    """`[events]`: the geometric mean over an event's best `top_heads` heads of its largest share over the tokens.
+
+    The geometric mean asks the heads to agree: one head that is carried away by a common word does not make a vote.
+    """
+    best = share.amax(dim=2).clamp_min(_LEAST_SHARE)
+    return best.topk(min(top_heads, best.shape[1]), dim=1).values.log().mean(dim=1).exp()

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 
 class QueryKey(NamedTuple):
-    """One layer's unrotated queries `[prompts, tokens, heads, dim]` and keys `[prompts, tokens, key_heads, dim]`, float32."""
+    """One layer's queries `[prompts, tokens, heads, dim]` and keys `[prompts, tokens, key_heads, dim]`, not rotated."""
 
     query: Tensor
     key: Tensor
@@ -19,8 +19,8 @@ class QueryKey(NamedTuple):
 class AttentionReader:
     """The full-attention layers of a Transformers model.
 
-    Queries and keys are taken behind the layer's query and key norms where it has them (Qwen3.5, whose `q_proj` also holds an
-    output gate), else behind the projections. Layers without attention (Gated DeltaNet) do not appear.
+    Queries and keys are taken behind the layer's query and key norms where it has them (Qwen3.5, whose `q_proj` also
+    holds an output gate), else behind the projections. Layers without attention (Gated DeltaNet) do not appear.
     """
 
     def __init__(self, model: nn.Module) -> None:

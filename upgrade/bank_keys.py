@@ -35,6 +35,7 @@ def encode_bank(
     return torch.cat(keys), torch.tensor([len(text) for text in texts], dtype=torch.int32)
 
 
-def write_bank(directory: Path, keys: Tensor, lengths: Tensor) -> None:
-    """Write what `encode_bank` returned to the directory's bank file."""
-    save_file({"keys": keys.contiguous(), "lengths": lengths}, str(directory / BANK_FILE))
+def write_bank(directory: Path, texts: Sequence[Sequence[int]], keys: Tensor, lengths: Tensor) -> None:
+    """Write the texts' token ids and what `encode_bank` returned to the directory's bank file."""
+    token_ids = torch.tensor([token for text in texts for token in text], dtype=torch.int32)
+    save_file({"token_ids": token_ids, "keys": keys.contiguous(), "lengths": lengths}, str(directory / BANK_FILE))

@@ -1,9 +1,10 @@
 """Finds the voting heads without labels: which heads let a prompt find the one event that shares tokens with it.
 
-A few events of random tokens are read alone, each behind the chat header. Each then gets a cue: other random tokens, a few of
-them the event's. A head's margin is how much larger a share of the cue's attention the right event takes than the best of the
-wrong ones, the largest share over the cue's tokens counting, on average over the cues. Heads that copy or match tokens have
-a large margin; the many heads whose attention says only what kind of text this is have none.
+A few events of random tokens are read alone, each behind the chat header. Each then gets a cue: other random tokens,
+a few of them the event's. A head's margin is how much larger a share of the cue's attention the right event takes
+than the best of the wrong ones, the largest share over the cue's tokens counting, on average over the cues. Heads
+that copy or match tokens have a large margin; the many heads whose attention says only what kind of text this is have
+none.
 """
 
 import random
@@ -50,9 +51,9 @@ def rank_heads(
 ) -> list[RankedHead]:
     """All heads of all attention layers, the best voting head first.
 
-    `vocabulary` holds the token ids that random tokens are drawn from; `advance` is called `rounds * steps_in_a_round()`
-    times.
-    Raises `ValueError` when the vocabulary is too small for one round without repeated tokens.
+    `vocabulary` holds the token ids that random tokens are drawn from; `advance` is called `rounds *
+    steps_in_a_round()` times. Raises `ValueError` when the vocabulary is too small for one round without repeated
+    tokens.
     """
     draws = random.Random(seed)
     margins: dict[int, Tensor] = {}

@@ -5,9 +5,9 @@ from typing import Any
 _CARD = """\
 # {name} with an episodic memory
 
-This directory holds {name} for [sglang-v14](https://pypi.org/project/sglang-v14/): the checkpoint's own weights and tokenizer,
-and a `memory` section in `config.json`. Served by SGLang with the sglang-v14 plugin, the model remembers what it was told in
-earlier chats. The weights are not changed by it, and `SGLANG_V14_MEMORY=0` serves the plain checkpoint.
+This directory holds {name} for sglang-v14: the checkpoint's own weights and tokenizer, and a `memory` section in
+`config.json`. Served by SGLang with the sglang-v14 plugin, the model remembers what it was told in earlier chats. The
+weights are not changed by it, and `SGLANG_V14_MEMORY=0` serves the plain checkpoint.
 
 ## Serve
 
@@ -19,7 +19,8 @@ sglang-v14 serve --model-path DIR
 
 ## How it was made
 
-`sglang-v14 upgrade` with the settings below; `sglang-v14 upgrade --check DIR` tells whether the directory is still in order.
+`sglang-v14 upgrade` with the settings below; `sglang-v14 upgrade --check DIR` tells whether the directory is still in
+order.
 
 | | |
 |---|---|
@@ -44,8 +45,6 @@ def model_card(name: str, native: str, config: dict[str, Any], weights: str) -> 
         native=native,
         weights=weights,
         roles=f"markers found for {roles}" if roles else "none; prompts are read as plain text",
-        heads=f"{heads}, found by random-token calibration"
-        if heads
-        else "not calibrated yet; found at the first start",
+        heads=f"{heads}, found by random-token calibration" if heads else "none: made without calibration",
         bank=len(memory["neutral_bank"]),
     )

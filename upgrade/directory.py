@@ -1,4 +1,4 @@
-"""Makes a V14 model directory from a checkpoint, in a temporary directory beside the target that is renamed at the end."""
+"""Makes a V14 model directory in a temporary directory beside the target that is renamed at the end."""
 
 import json
 import os
@@ -54,15 +54,15 @@ def make_directory(
 ) -> Report:
     """Upgrade the checkpoint `source` (a directory or a GGUF file) to the V14 directory `target`.
 
-    `say` is told what is being done, `advance` how far the calibration is. Raises `UpgradeError`; whatever is raised, the
-    target is then as it was and nothing is left beside it. The source is only read.
+    `say` is told what is being done, `advance` how far the calibration is. Raises `UpgradeError`; whatever is raised,
+    the target is then as it was and nothing is left beside it. The source is only read.
     """
     gguf = _gguf_file(source)
     _check_places(gguf or source, target)
     if gguf is not None:
         header = GgufHeader(gguf)
         needed = header.parameters * DTYPE_BYTES[settings.dtype or "float32"]
-        name = header.name
+        name = gguf.stem
     else:
         checkpoint = open_checkpoint(source)
         v14_architecture(checkpoint.config)
@@ -96,7 +96,9 @@ def _upgrade(
     calibration, skipped = None, "it was switched off"
     if settings.calibration:
         say("calibrating the voting heads")
-        calibration, skipped = calibrate(checkpoint, tokenizer, begin, settings.heads, settings.seed, NEUTRAL_BANK, advance)
+        calibration, skipped = calibrate(
+            checkpoint, tokenizer, begin, settings.heads, settings.seed, NEUTRAL_BANK, advance
+        )
     if calibration is not None:
         calibration.write_bank(staging)
     memory: dict[str, Any] = {
@@ -129,7 +131,7 @@ def load_tokenizer(directory: Path) -> Any:
 
 
 def _carry_over(checkpoint: Checkpoint, staging: Path, settings: Settings, say: Callable[[str], None]) -> None:
-    say(f"placing {len(checkpoint.weights)} weight file{'s' if len(checkpoint.weights) > 1 else ''} ({settings.link.value})")
+    say(f"placing {len(checkpoint.weights)} weight file(s) ({settings.link.value})")
     for file in checkpoint.weights:
         place(file, staging, settings.link)
     # Small files are copied: editing one here must not change the checkpoint.

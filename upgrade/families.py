@@ -14,8 +14,8 @@ from .errors import UpgradeError
 class Family:
     """What the upgrade needs to know of one `model_type`.
 
-    `native` lists the served architectures, the default first; `gguf` names the GGUF architectures that Transformers turns
-    into this model type; `memory` holds the memory options that differ from their defaults for this family.
+    `native` lists the served architectures, the default first; `gguf` names the GGUF architectures that Transformers
+    turns into this model type; `memory` holds the memory options that differ from their defaults for this family.
     """
 
     model_type: str
@@ -47,8 +47,8 @@ def family_of(config: Mapping[str, Any]) -> Family:
 def v14_architecture(config: Mapping[str, Any]) -> str:
     """The V14 architecture for a checkpoint's `config.json`.
 
-    Raises `UpgradeError` for a directory that is a V14 directory already, and for a model class that is not served (a reward
-    model or a classifier of a supported model type).
+    Raises `UpgradeError` for a directory that is a V14 directory already, and for a model class that is not served (a
+    reward model or a classifier of a supported model type).
     """
     family = family_of(config)
     names = config.get("architectures") or [family.native[0]]

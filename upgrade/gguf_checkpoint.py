@@ -1,13 +1,13 @@
 """Turns a GGUF file into a safetensors checkpoint that Transformers and SGLang load."""
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from .errors import UpgradeError
 from .families import FAMILIES, Family
+from .linking import share_readable
 
 DTYPE_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 
@@ -15,7 +15,8 @@ DTYPE_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 class GgufHeader:
     """What a GGUF file says of itself.
 
-    Raises `UpgradeError` when the file is damaged, cut short, one part of several, or of an architecture without a family.
+    Raises `UpgradeError` when the file is damaged, cut short, one part of several, or of an architecture without a
+    family.
     """
 
     def __init__(self, path: Path) -> None:
@@ -36,8 +37,6 @@ class GgufHeader:
         architecture = str(field.contents()) if field is not None else ""
         self.family = _family(architecture, path)
         self.parameters = sum(int(tensor.n_elements) for tensor in reader.tensors)
-        field = reader.get_field("general.name")
-        self.name = str(field.contents()) if field is not None else path.stem
 
 
 def _family(architecture: str, path: Path) -> Family:
@@ -53,8 +52,8 @@ def _family(architecture: str, path: Path) -> Family:
 def write_checkpoint(path: Path, target: Path, header: GgufHeader, dtype: str, report: Callable[[str], None]) -> None:
     """Write the dequantised weights, configuration, tokenizer and generation options of a GGUF file to `target`.
 
-    `save_pretrained` refuses a model that was loaded from a GGUF file, so the safetensors file is written here; an output
-    layer that is the embedding is left out, as in any checkpoint with tied embeddings.
+    `save_pretrained` refuses a model that was loaded from a GGUF file, so the safetensors file is written here; an
+    output layer that is the embedding is left out, as in any checkpoint with tied embeddings.
     """
     import torch
     from safetensors.torch import save_file
@@ -72,17 +71,10 @@ def write_checkpoint(path: Path, target: Path, header: GgufHeader, dtype: str, r
     save_file(
         {name: tensor.contiguous() for name, tensor in tensors.items()}, target / "model.safetensors", {"format": "pt"}
     )
-    (target / "model.safetensors").chmod(0o666 & ~_umask())
+    share_readable(target / "model.safetensors")
     config: dict[str, Any] = json.loads(model.config.to_json_string())
     for name in ("quantization_config", "_name_or_path"):
         config.pop(name, None)
     config |= {"architectures": [header.family.native[0]], "dtype": dtype}
     (target / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     model.generation_config.save_pretrained(target)
-
-
-def _umask() -> int:
-    """The process's file mode mask; it can only be read by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

@@ -44,14 +44,21 @@ def place(source: Path, directory: Path, link: Link) -> None:
 
 
 def require_space(directory: Path, needed_bytes: int) -> None:
-    """Raise `UpgradeError` when the file system of `directory` has no room for `needed_bytes` and the small files."""
+    """Raise `UpgradeError` when the file system of `directory` lacks room for `needed_bytes` and small files."""
     free = shutil.disk_usage(directory).free
     needed = needed_bytes + _SPARE_BYTES
     if free < needed:
         raise UpgradeError(
-            f"{directory} has {free / 1e9:.1f} GB free, and the upgrade needs {needed / 1e9:.1f} GB; free some space or "
+            f"{directory} has {free / 1e9:.1f} GB free and the upgrade needs {needed / 1e9:.1f} GB; free some space or "
             "choose another place."
         )
+
+
+def share_readable(file: Path) -> None:
+    """Give a file the mode that any new file gets; safetensors files are written for their owner alone."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    file.chmod(0o666 & ~mask)
 
 
 def total_bytes(files: Iterable[Path]) -> int:

@@ -1,8 +1,8 @@
 """Generic texts that compete with the stored events for a prompt's attention.
 
-Stored texts that merely open like the prompt ("What is the …") would otherwise take its votes. The bank therefore holds the
-common openings of questions and requests, and plain statements about nothing in particular. It names no person, place,
-number or thing that somebody might store as a fact.
+Stored texts that merely open like the prompt ("What is the …") would otherwise take its votes. The bank therefore
+holds the common openings of questions and requests, and plain statements about nothing in particular. It names no
+person, place, number or thing that somebody might store as a fact.
 """
 
 NEUTRAL_BANK: tuple[str, ...] = (

@@ -1,8 +1,9 @@
 """Finds a chat template's marker tokens by rendering sentinel messages through it.
 
-A chat is rendered several times, each time with one message's text replaced by another sentinel. The tokens before the text
-that are the same in every rendering are always the template's, and so are the tokens behind it: no offsets and no reading
-of the template's source. The tokens between two texts are then divided into the first role's end and the second's start.
+A chat is rendered several times, each time with one message's text replaced by another sentinel. The tokens before
+the text that are the same in every rendering are always the template's, and so are the tokens behind it: no offsets
+and no reading of the template's source. The tokens between two texts are then divided into the first role's end and
+the second's start.
 """
 
 import re
@@ -14,8 +15,9 @@ from sglang_v14.content import find_messages
 Marker = dict[str, list[int]]
 Chat = tuple[tuple[str, str], ...]
 
-# Different first and last characters: letters of both cases, digits, punctuation, symbols, other scripts. White space at
-# the edges is left to `find_messages`, since a text that begins or ends with it is rare and some templates strip it.
+# Different first and last characters: letters of both cases, digits, punctuation, symbols, other scripts. White space
+# at the edges is left to `find_messages`, since a text that begins or ends with it is rare and some templates strip
+# it.
 SENTINELS = (
     "Maple drifts over water",
     "teal lantern Q",
@@ -74,9 +76,8 @@ class Template:
         return list(self._tokenizer(text, add_special_tokens=False).input_ids)
 
     def knows(self, role: str) -> bool:
-        """Whether the template has a form of its own for the role; every template has one for the others than `tool`."""
+        """Whether the template has a form of its own for the role; only `tool` is not in every template."""
         return role != "tool" or re.search(r"""["']tool["']""", self.source or "") is not None
-
 
     def around_user_text(self) -> tuple[list[int], list[int]] | None:
         """The tokens before and behind the user's text in a chat of one message; None when it cannot be rendered."""
@@ -110,7 +111,7 @@ class _Probe:
         self.usable = self.usable and starts_and_ends == sorted(starts_and_ends)
 
     def gaps(self) -> list[list[int]]:
-        """The template's tokens before the first text, between the texts, and behind the last: one more than messages."""
+        """The template's tokens before the first text, between the texts, and behind the last."""
         edges = [0, *(edge for span in self.spans for edge in span), len(self.tokens)]
         return [self.tokens[edges[i] : edges[i + 1]] for i in range(0, len(edges), 2)]
 
@@ -127,7 +128,7 @@ def find_markers(tokenizer: Any) -> tuple[dict[str, Marker], list[int]]:
         return {}, _common_prefix(bare)
     probes = [_Probe(template, shape, ask) for shape in _SHAPES for ask in (False, True)]
     probes = [probe for probe in probes if probe.usable and all(template.knows(role) for role in probe.roles)]
-    starts = {role: _start(role, probes) for role in ROLES}
+    starts = {role: _without_opening(_start(role, probes), probes) for role in ROLES}
     markers: dict[str, Marker] = {}
     for role in ROLES:
         if not starts[role]:
@@ -135,7 +136,15 @@ def find_markers(tokenizer: Any) -> tuple[dict[str, Marker], list[int]]:
         candidate = {**markers, role: {"start": starts[role], "end": _end(role, probes, starts)}}
         if all(_recovers(candidate, probe) for probe in probes if set(probe.roles) <= {*candidate, "call"}):
             markers = candidate
-    return markers, _begin(markers, probes)
+    return {role: markers[role] for role in ("system", *ROLES) if role in markers}, _begin(markers, probes)
+
+
+def _without_opening(start: list[int], probes: Sequence[_Probe]) -> list[int]:
+    """A role that only ever comes first (system) has the prompt's BOS in its start: taken off, if anything is left."""
+    first_user = next((probe.gaps()[0] for probe in probes if probe.roles == ("user",)), [])
+    user = _start("user", probes)
+    opening = _common_prefix([first_user[: len(first_user) - len(user)], *(probe.tokens for probe in probes)])
+    return start[len(opening) :] or start if _begins(start, opening) else start
 
 
 def _start(role: str, probes: Sequence[_Probe]) -> list[int]:
@@ -164,7 +173,7 @@ def _end(role: str, probes: Sequence[_Probe], starts: Mapping[str, list[int]]) -
 
 
 def _tail(role: str, probes: Sequence[_Probe]) -> list[int]:
-    """What the template puts behind a text of the role when nothing follows, as far as it also stands there elsewhere."""
+    """What the template puts behind a last text of the role, as far as it also stands behind others."""
     last = [probe.gaps()[-1] for probe in probes if probe.roles[-1] == role and not probe.ask]
     inside = [
         gap for probe in probes for name, gap in zip(probe.roles, probe.gaps()[1:], strict=True) if name == role and gap
@@ -175,7 +184,8 @@ def _tail(role: str, probes: Sequence[_Probe]) -> list[int]:
 def _agreed(sequences: Sequence[list[int]], common: Callable[[Sequence[list[int]]], list[int]]) -> list[int]:
     """What the sequences have in common, passing over those that would leave nothing.
 
-    The first ones count most: a template that puts the system text into the first user turn has no common start for both.
+    The first ones count most: a template that puts the system text into the first user turn has no common start for
+    both.
     """
     agreed: list[int] = []
     for sequence in sequences:

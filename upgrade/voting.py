@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .checkpoint import Checkpoint
-from .linking import total_bytes
+from .linking import share_readable, total_bytes
 from .template import Template
 
 if TYPE_CHECKING:
@@ -18,24 +18,29 @@ if TYPE_CHECKING:
     from .calibration import Frame, RankedHead
 
 _SINK_TOKENS = 4
+_LEAST_HEADS = 8
 _BYTES_OF = {"float32": 4, "bfloat16": 2, "float16": 2}
 _HEADROOM = 0.7
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """The voting heads, best first, the bank's keys (see `bank_keys.encode_bank`), and how long it took."""
+    """The voting heads, best first, the bank (see `bank_keys`), and how long it took."""
 
     heads: tuple[RankedHead, ...]
+    bank_texts: list[list[int]]
     bank_keys: Tensor
     bank_lengths: Tensor
     seconds: float
 
     def write_bank(self, directory: Path) -> None:
         """Write the bank's keys into the model directory."""
+        from sglang_v14.bank import BANK_FILE
+
         from .bank_keys import write_bank
 
-        write_bank(directory, self.bank_keys, self.bank_lengths)
+        write_bank(directory, self.bank_texts, self.bank_keys, self.bank_lengths)
+        share_readable(directory / BANK_FILE)
 
 
 def calibrate(
@@ -82,10 +87,18 @@ def calibrate(
         ranked = calibration.rank_heads(reader, frame, vocabulary, seed=seed, advance=step)
     except ValueError as error:
         return None, f"the vocabulary is too small ({error})"
-    best = tuple(ranked[:heads])
+    best = chosen(ranked, heads)
     texts = [list(tokenizer(text, add_special_tokens=False).input_ids) for text in bank]
     keys, lengths = encode_bank(reader, frame, texts, [(head.layer, head.head) for head in best])
-    return Calibration(best, keys, lengths, time.monotonic() - started), ""
+    return Calibration(best, texts, keys, lengths, time.monotonic() - started), ""
+
+
+def chosen(ranked: Sequence[RankedHead], most: int) -> tuple[RankedHead, ...]:
+    """The best heads: those that prefer the right event, `most` at the most and a few in any case.
+
+    Heads without a positive margin change no vote, and every voting head costs storage and time.
+    """
+    return tuple(head for place, head in enumerate(ranked[:most]) if head.margin > 0 or place < _LEAST_HEADS)
 
 
 def _loading_dtype(checkpoint: Checkpoint, own: str) -> str | None:

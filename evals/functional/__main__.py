@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.markdown import Markdown
+from rich.markup import escape
 
 from . import report
 from .checks import CHECKS
@@ -77,7 +78,7 @@ def main(
     try:
         abilities = examine(client, require_report=memory is MemoryField.REQUIRED)
     except SuiteError as error:
-        console.print(f"[red]error:[/red] {error}", highlight=False, soft_wrap=True)
+        console.print(f"[red]error:[/red] {escape(str(error))}", highlight=False, soft_wrap=True)
         raise typer.Exit(_USAGE_ERROR) from error
     with ProgressBar(len(names)) as bar:
         run = Run(

@@ -45,6 +45,11 @@ class Memory(msgspec.Struct, frozen=True):
     namespace: str
     mode: str = "on"
 
+    @property
+    def off(self) -> "Memory":
+        """The same namespace, neither read nor written."""
+        return Memory(self.namespace, "off")
+
 
 class Recalled(msgspec.Struct, frozen=True):
     """One recalled event: its id in hexadecimal, its vote, its text."""
@@ -54,12 +59,19 @@ class Recalled(msgspec.Struct, frozen=True):
     text: str
 
 
+class Candidate(msgspec.Struct, frozen=True):
+    """An event that had one of the best votes, recalled or not."""
+
+    vote: float
+    text: str
+
+
 class MemoryReport(msgspec.Struct, frozen=True):
-    """What the server says about one request: events recalled, readings of the prompt, the best votes."""
+    """What the server says about one request: events recalled, best first, readings of the prompt, the best votes."""
 
     recalled: tuple[Recalled, ...] = ()
     readings: int = 1
-    best_votes: tuple[float, ...] = ()
+    best_votes: tuple[Candidate, ...] = ()
 
 
 class Reply(msgspec.Struct, frozen=True):

@@ -24,10 +24,10 @@ def run_pairs(run: Run, memory: Memory, sends: list[Callable[[Memory], Reply]]) 
     """Every request both ways; the order alternates, so that a machine that slows down favours neither side."""
     pairs = []
     for i, send in enumerate(sends):
-        off = send(run.off) if run.can_be_off and i % 2 else None
+        off = send(memory.off) if run.can_be_off and i % 2 else None
         on = send(memory)
         if run.can_be_off and off is None:
-            off = send(run.off)
+            off = send(memory.off)
         pairs.append(Pair(on, off))
     return pairs
 

@@ -11,7 +11,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     facts: int = 49
     unrelated: int = 21
-    paraphrases: int = 27
+    paraphrases: int = 30
     chatter: int = 40
     concurrent_rounds: int = 3
     long_prompts: int = 4

@@ -54,7 +54,7 @@ class Run:
         self.log_start_bytes = server_log.stat().st_size if server_log and server_log.exists() else 0
         self._shared_namespace = shared_namespace
         self._pool = ThreadPoolExecutor(max_workers=max(1, concurrency))
-        self._without_memory: dict[str, Reply] = {}
+        self._without_memory: dict[str, dict[str, Reply]] = {}
         self._told: set[tuple[str, str]] = set()
         self._numbers = iter(range(101, 1_000_000))
 
@@ -64,11 +64,6 @@ class Run:
     def memory(self, purpose: str) -> Memory:
         """The memory of one purpose, read and written."""
         return Memory(self.base_namespace if self._shared_namespace else f"{self.base_namespace}-{purpose}")
-
-    @property
-    def off(self) -> Memory:
-        """A request that neither reads nor writes."""
-        return Memory(self.base_namespace, "off")
 
     @property
     def can_be_off(self) -> bool:
@@ -109,11 +104,15 @@ class Run:
         """A chat for each prompt, several at once."""
         return list(self._pool.map(lambda prompt: self.ask(prompt, memory), prompts))
 
-    def ask_all_without_memory(self, prompts: Sequence[str]) -> list[Reply]:
-        """As `ask_all` with the memory off; a prompt asked before is not sent again, since the answer is the same."""
-        new = [prompt for prompt in dict.fromkeys(prompts) if prompt not in self._without_memory]
-        self._without_memory.update(zip(new, self.ask_all(new, self.off), strict=True))
-        return [self._without_memory[prompt] for prompt in prompts]
+    def ask_all_without_memory(self, prompts: Sequence[str], memory: Memory) -> list[Reply]:
+        """As `ask_all` in the same namespace with the memory off.
+
+        A prompt asked so before is not sent again: whatever was told since, the answer is the same.
+        """
+        known = self._without_memory.setdefault(memory.namespace, {})
+        new = [prompt for prompt in dict.fromkeys(prompts) if prompt not in known]
+        known.update(zip(new, self.ask_all(new, memory.off), strict=True))
+        return [known[prompt] for prompt in prompts]
 
     def stream(self, content: str | list[dict[str, str]], memory: Memory, **body: object) -> Reply:
         """One streamed chat, for its times."""

@@ -65,13 +65,13 @@ class Answers(msgspec.Struct, frozen=True):
 
 def ask_three_ways(run: Run, questions: Sequence[Question], memory: Memory) -> Answers:
     """Ask with what was told in `memory` before, and both bounds."""
-    return with_bounds(run, questions, run.ask_all([question.text for question in questions], memory))
+    return with_bounds(run, questions, run.ask_all([question.text for question in questions], memory), memory)
 
 
-def with_bounds(run: Run, questions: Sequence[Question], replies: Sequence[Reply]) -> Answers:
+def with_bounds(run: Run, questions: Sequence[Question], replies: Sequence[Reply], memory: Memory) -> Answers:
     """Add the two bounds to the replies that were got with memory."""
-    same_prompt = run.ask_all_without_memory([question.with_told for question in questions])
-    off = run.ask_all_without_memory([question.text for question in questions]) if run.can_be_off else None
+    same_prompt = run.ask_all_without_memory([question.with_told for question in questions], memory)
+    off = run.ask_all_without_memory([question.text for question in questions], memory) if run.can_be_off else None
     return Answers(tuple(questions), tuple(replies), tuple(same_prompt), tuple(off) if off is not None else None)
 
 

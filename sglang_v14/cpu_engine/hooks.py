@@ -1,19 +1,21 @@
-"""The CPU engine's replacements inside SGLang, registered with SGLang's own hook registry."""
+"""The CPU engine's hooks inside SGLang, registered with SGLang's own hook registry."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from sglang_v14 import cpu_engine
+from sglang_v14.cpu_engine import attention, layers
 from sglang_v14.cpu_engine.kernels.gated_norm import layernorm_fn
 from sglang_v14.cpu_engine.kernels.state_tracking import track_mamba_states_all_layers, track_mamba_states_if_needed
 from sglang_v14.cpu_engine.pinning import ignore_pinning
 
 
 class CpuHook(NamedTuple):
-    """``replacement`` takes the place of the SGLang function named by ``target``."""
+    """``function`` on the SGLang function named by ``target``; ``kind`` as in SGLang's ``HookType``."""
 
     target: str
-    replacement: Callable[..., Any]
+    function: Callable[..., Any]
+    kind: Literal["replace", "around"]
 
 
 def _snapshots_supported() -> bool:
@@ -22,29 +24,37 @@ def _snapshots_supported() -> bool:
 
 
 _TRACKING = "sglang.kernels.ops.mamba.mamba_state_scatter_triton"
+_NATIVE = "sglang.srt.layers.attention.torch_native_backend.TorchNativeAttnBackend"
 
-# Functions that SGLang's CPU engine still runs through Triton.
-_TRITON_HOOKS = (
-    CpuHook("sglang.kernels.ops.attention.fla.layernorm_gated.layernorm_fn", layernorm_fn),
-    CpuHook(f"{_TRACKING}.track_mamba_states_all_layers", track_mamba_states_all_layers),
-    CpuHook(f"{_TRACKING}.track_mamba_states_if_needed", track_mamba_states_if_needed),
+# Functions that SGLang's CPU engine would run through Triton.
+_NEEDED = (
+    CpuHook("sglang.kernels.ops.attention.fla.layernorm_gated.layernorm_fn", layernorm_fn, "replace"),
+    CpuHook(f"{_TRACKING}.track_mamba_states_all_layers", track_mamba_states_all_layers, "replace"),
+    CpuHook(f"{_TRACKING}.track_mamba_states_if_needed", track_mamba_states_if_needed, "replace"),
+)
+
+# Functions that work as they are and are made faster.
+_FASTER = (
+    CpuHook(f"{_NATIVE}._run_sdpa_forward_extend", attention.run_sdpa_forward_extend, "around"),
+    CpuHook(f"{_NATIVE}._run_sdpa_forward_decode", attention.run_sdpa_forward_decode, "around"),
+    CpuHook("sglang.srt.layers.quantization.unquant.UnquantizedLinearMethod.apply", layers.linear, "around"),
+    CpuHook("sglang.srt.layers.layernorm.RMSNorm.forward_native", layers.rms_norm, "around"),
+    CpuHook("sglang.srt.layers.activation.SiluAndMul.forward_native", layers.silu_and_mul, "around"),
+    CpuHook("sglang.srt.layers.rotary_embedding.base.RotaryEmbedding.forward_native", layers.rotary, "around"),
 )
 
 
 def cpu_hooks(sglang_version: str) -> list[CpuHook]:
-    """Every replacement that this SGLang version needs on a CPU."""
-    hooks = list(_TRITON_HOOKS)
+    """Every hook for this SGLang version on a CPU."""
+    hooks = [*_NEEDED, *_FASTER]
     if not sglang_version.startswith("0.5.17"):
-        hooks.append(
-            CpuHook(
-                "sglang.srt.arg_groups.mamba_hook._platform_supports_mamba_cache_extra_buffer", _snapshots_supported
-            )
-        )
+        supported = "sglang.srt.arg_groups.mamba_hook._platform_supports_mamba_cache_extra_buffer"
+        hooks.append(CpuHook(supported, _snapshots_supported, "replace"))
     return hooks
 
 
 def register_cpu_hooks() -> list[CpuHook]:
-    """Register the replacements if the CPU engine is in use, and return those registered.
+    """Register the hooks if the CPU engine is in use, and return those registered.
 
     The registry applies them later and only logs a failure, so the caller should check that every returned target was
     really patched.
@@ -57,5 +67,5 @@ def register_cpu_hooks() -> list[CpuHook]:
     ignore_pinning(constructors=sglang_version.startswith("0.5.17"))
     hooks = cpu_hooks(sglang_version)
     for hook in hooks:
-        HookRegistry.register(hook.target, hook.replacement, HookType.REPLACE)
+        HookRegistry.register(hook.target, hook.function, HookType(hook.kind))
     return hooks

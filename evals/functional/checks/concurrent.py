@@ -23,7 +23,7 @@ def check(run: Run) -> list[Row]:
     # A pool of its own: four at once, whatever the run's concurrency.
     with ThreadPoolExecutor(max_workers=_CHATS) as pool:
         replies = list(pool.map(tell_and_ask, questions))
-    answers = with_bounds(run, questions, replies)
+    answers = with_bounds(run, questions, replies, memory)
     score, bound = answers.score(answers.memory), answers.score(answers.same_prompt)
     return [
         Row(

@@ -17,7 +17,7 @@ def check(run: Run) -> list[Row]:
     run.tell((fact.statement for fact in facts), memory)
     _send(run, facts[0].question, memory)
     pairs = run_pairs(run, memory, [partial(_send, run, fact.question) for fact in facts])
-    same_prompt = [_send(run, f"{fact.statement} {fact.question}", run.off) for fact in facts]
+    same_prompt = [_send(run, f"{fact.statement} {fact.question}", memory.off) for fact in facts]
     return [_row(pairs, same_prompt)]
 
 

@@ -13,15 +13,15 @@ def check(run: Run) -> list[Row]:
     questions = [Question(fact.question, (fact.statement,), fact.answers) for fact in chosen]
     answered, replies = 0, []
     for question in questions:
-        run.client.drop_stream(question.told[0], memory=memory, max_tokens=256)
-        run.watcher.request_ended()
         try:
+            run.client.drop_stream(question.told[0], memory=memory, max_tokens=256)
+            run.watcher.request_ended()
             reply = run.ask(question.text, memory)
         except RequestRefused as error:
             return [_answering(Score(answered, len(questions)), str(error))]
         answered += bool(reply.text.strip())
         replies.append(reply)
-    answers = with_bounds(run, questions, replies)
+    answers = with_bounds(run, questions, replies, memory)
     return [
         _answering(Score(answered, len(questions)), ""),
         Row(

@@ -19,7 +19,7 @@ def check(run: Run) -> list[Row]:
     run.tell((fact.statement for fact in facts), memory)
     _send(run, facts[0].question, memory)  # the first request of a kind pays for compilation
     with_recall = run_pairs(run, memory, _sends(run, (fact.question for fact in facts)))
-    same_prompt = [_send(run, f"{fact.statement} {fact.question}", run.off) for fact in facts]
+    same_prompt = [_send(run, f"{fact.statement} {fact.question}", memory.off) for fact in facts]
     unrelated = UNRELATED[: run.plan.latency_pairs]
     without = run_pairs(run, memory, _sends(run, (item.question for item in unrelated)))
     return [

@@ -28,9 +28,9 @@ def check(run: Run) -> list[Row]:
     # The second round meets a prefix cache that has the question as every other namespace computed it.
     rounds = [(first, mine), (second, theirs), (empty, nobodys), (first, mine), (empty, nobodys), (second, theirs)]
     asked = [(questions, run.ask_all(texts, memory)) for memory, questions in rounds]
-    guessed = run.ask_all_without_memory(texts)
+    guessed = run.ask_all_without_memory(texts, empty)
     leaks = [_leaks(questions, replies, guessed) for questions, replies in asked]
-    own = with_bounds(run, mine + theirs, [*asked[0][1], *asked[1][1]])
+    own = with_bounds(run, mine + theirs, [*asked[0][1], *asked[1][1]], first)
     score, bound = own.score(own.memory), own.score(own.same_prompt)
     return [
         Row(

@@ -19,7 +19,7 @@ def check(run: Run) -> list[Row]:
     rows = []
     for title, earlier in (("long earlier turn", True), ("long last turn", False)):
         on = _repeat(run, memory, earlier)
-        off = _repeat(run, run.off, earlier) if run.can_be_off else None
+        off = _repeat(run, memory.off, earlier) if run.can_be_off else None
         rows += _rows(title, on, off, judged=earlier)
     return rows
 

@@ -41,7 +41,7 @@ def asked(run: Run, check: str, title: str) -> list[Row]:
     """Ask one question after another: several at once are computed in other batch shapes and may round differently."""
     pairs = [_ask(run, item) for item in UNRELATED[: run.plan.unrelated]]
     useless = [f"{fact.statement} {pair.item.question}" for fact, pair in zip(cycle(run.facts), pairs, strict=False)]
-    same_prompt = run.ask_all_without_memory(useless)
+    same_prompt = run.ask_all_without_memory(useless, run.memory(facts.PURPOSE))
     rows = [_right(check, title, pairs, same_prompt)]
     if all(pair.recalled is None for pair in pairs):
         return [*rows, Row(check, f"{title}: something recalled", goal="≤ 5 %", note="not reported by the server")]
@@ -55,10 +55,11 @@ def asked(run: Run, check: str, title: str) -> list[Row]:
 
 def _ask(run: Run, item: Unrelated) -> _Pair:
     body = {"return_output_ids_in_sglext": True} if run.abilities.token_ids else {}
-    memory = run.ask(item.question, run.memory(facts.PURPOSE), **body)
-    off = run.ask(item.question, run.off, **body) if run.can_be_off else None
-    differs = off is not None and not memory.same_output(off)
-    return _Pair(item, memory, off, run.ask(item.question, run.off, **body) if differs else None)
+    memory = run.memory(facts.PURPOSE)
+    on = run.ask(item.question, memory, **body)
+    off = run.ask(item.question, memory.off, **body) if run.can_be_off else None
+    differs = off is not None and not on.same_output(off)
+    return _Pair(item, on, off, run.ask(item.question, memory.off, **body) if differs else None)
 
 
 def _right(check: str, title: str, pairs: list[_Pair], same_prompt: list[Reply]) -> Row:

@@ -6,7 +6,7 @@ CHATTER: tuple[str, ...] = (
     "Give me three tips for better sleep.",
     "Bridges made of stone can stand for many centuries.",
     "Translate the word friend into Spanish.",
-    "Summarise the story of the tortoise and the hare.",
+    "Summarise the story of the boy who cried wolf.",
     "How do I remove a coffee stain from a shirt?",
     "Volcanoes form where molten rock reaches the surface.",
     "Suggest a title for an essay about recycling.",

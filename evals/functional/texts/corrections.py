@@ -86,10 +86,10 @@ CORRECTIONS: tuple[Correction, ...] = (
     ),
     Correction(
         "The spare key is in the teapot.",
-        "I put the key somewhere else. The spare key is now in the piano.",
+        "I put the key somewhere else. The spare key is now in the cupboard.",
         "Where is the spare key?",
         ("teapot",),
-        ("piano",),
+        ("cupboard",),
     ),
     Correction(
         "My daughter Ella wants to become a pilot.",

@@ -10,7 +10,7 @@ _ACTS = (
     "waited outside the lock because the {cargo} on the quay blocked her berth",
     "took on water and {cargo} before the crew went ashore",
     "was towed to the yard after the {cargo} had shifted in the swell",
-    "signalled for a pilot and reported {cargo} in the forward hold",
+    "signalled for a berth and reported {cargo} in the forward hold",
 )
 _SKIES = ("fog over the outer pier", "a clear sky", "drizzle from the west", "low cloud", "a strong ebb", "calm water")
 _TOKENS_PER_ENTRY = 27  # measured with two byte-level BPE vocabularies: 25 and 29

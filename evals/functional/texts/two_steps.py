@@ -39,9 +39,9 @@ TWO_STEPS: tuple[TwoStep, ...] = (
     ),
     TwoStep(
         "My favourite cafe is the Marigold.",
-        "The Marigold is in Harbour Street.",
+        "The Marigold is in Willow Street.",
         "In which street is my favourite cafe?",
-        ("Harbour",),
+        ("Willow",),
     ),
     TwoStep(
         "Our favourite hotel is the Raven.",

@@ -4,6 +4,7 @@
 pool holds the last ``width - 1`` inputs of every sequence as ``[slots, channels, width - 1]``, oldest first.
 """
 
+import itertools
 from collections.abc import Sequence
 
 import torch
@@ -14,11 +15,11 @@ def causal_conv1d_fn_cpu(
     x: torch.Tensor,
     weight: torch.Tensor,
     bias: torch.Tensor | None,
-    activation: str | None = None,
-    conv_states: torch.Tensor | None = None,
-    has_initial_state: torch.Tensor | None = None,
-    cache_indices: torch.Tensor | None = None,
-    query_start_loc: torch.Tensor | None = None,
+    activation: str | None,
+    conv_states: torch.Tensor,
+    has_initial_state: torch.Tensor,
+    cache_indices: torch.Tensor,
+    query_start_loc: torch.Tensor,
     seq_lens_cpu: Sequence[int] | None = None,
 ) -> torch.Tensor:
     """Prefill: convolve several sequences lying one behind the other.
@@ -45,7 +46,7 @@ def causal_conv1d_fn_cpu(
     starts = query_start_loc.tolist()
     slots = cache_indices.tolist()
     continued = has_initial_state.tolist()
-    for index, (start, end) in enumerate(zip(starts, starts[1:], strict=False)):
+    for index, (start, end) in enumerate(itertools.pairwise(starts)):
         if start == end:
             continue
         slot = slots[index]
@@ -65,8 +66,8 @@ def causal_conv1d_update_cpu(
     conv_states: torch.Tensor,
     weight: torch.Tensor,
     bias: torch.Tensor | None,
-    activation: str | None = None,
-    conv_state_indices: torch.Tensor | None = None,
+    activation: str | None,
+    conv_state_indices: torch.Tensor,
 ) -> torch.Tensor:
     """Decode: one token of every sequence.
 

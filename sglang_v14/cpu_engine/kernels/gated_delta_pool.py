@@ -1,5 +1,7 @@
 """The gated delta rule over a batch of sequences whose states lie in a pool, as SGLang's layers call it."""
 
+import itertools
+
 import torch
 
 from sglang_v14.cpu_engine.kernels.gated_delta_rule import gated_delta_rule, gated_delta_step, l2_normalize
@@ -16,7 +18,8 @@ def chunk_gated_delta_rule_cpu(
     cu_seqlens: torch.Tensor,
     head_first: bool = False,
     use_qk_l2norm_in_kernel: bool = True,
-    initial_state_indices: torch.Tensor | None = None,
+    *,
+    initial_state_indices: torch.Tensor,
 ) -> tuple[torch.Tensor, None, torch.Tensor]:
     """Prefill.
 
@@ -40,7 +43,7 @@ def chunk_gated_delta_rule_cpu(
     starts = cu_seqlens.tolist()
     slots = initial_state_indices.tolist()
     chunk_states = []
-    for slot, start, end in zip(slots, starts, starts[1:], strict=False):
+    for slot, (start, end) in zip(slots, itertools.pairwise(starts), strict=False):
         if start == end:
             continue
         queries, keys = q[0, start:end].float(), k[0, start:end].float()

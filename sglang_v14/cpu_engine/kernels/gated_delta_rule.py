@@ -52,8 +52,8 @@ def gated_delta_rule(
 
     def fold(x: torch.Tensor) -> torch.Tensor:
         """``[tokens, heads, ...]`` to ``[heads, chunks, size, ...]``; padded tokens neither decay nor write."""
-        x = F.pad(x.to(dtype), (0, 0) * (x.dim() - 1) + (0, padding)).unflatten(0, (chunks, size))
-        return x.movedim(2, 0)
+        x = F.pad(x.to(dtype), (0, 0) * (x.dim() - 1) + (0, padding))
+        return x.view(chunks, size, *x.shape[1:]).movedim(2, 0)
 
     q = fold(q).repeat_interleave(groups, 0)
     k = fold(k).repeat_interleave(groups, 0)

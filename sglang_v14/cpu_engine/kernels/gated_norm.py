@@ -32,7 +32,7 @@ def layernorm_fn(
         gate = torch.sigmoid(z) if activation == "sigmoid" else F.silu(z)
         if not norm_before_gate:
             y = y * gate
-    groups = y if group_size is None else y.unflatten(-1, (-1, group_size))
+    groups = y if group_size is None else y.reshape(*y.shape[:-1], -1, group_size)
     if not is_rms_norm:
         groups = groups - groups.mean(-1, keepdim=True)
     groups = groups * torch.rsqrt(groups.square().mean(-1, keepdim=True) + eps)

@@ -17,6 +17,6 @@ def fused_qkvzba_split_reshape_cat_contiguous_cpu(
         ``[tokens, value_heads]``.
     """
     values = value_heads * value_dim
-    qkv, z = qkvz.split((2 * key_heads * key_dim + values, values), -1)
-    b, a = ba.split((value_heads, value_heads), -1)
+    qkv, z = torch.split(qkvz, [2 * key_heads * key_dim + values, values], -1)
+    b, a = ba.chunk(2, -1)
     return qkv.contiguous(), z.reshape(-1, value_heads, value_dim), b.contiguous(), a.contiguous()

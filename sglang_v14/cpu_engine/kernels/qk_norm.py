@@ -39,4 +39,4 @@ def fused_qk_gemma_rmsnorm_with_gate_cpu(
     """
     q, gate = q_gate.reshape(-1, num_heads, 2, head_dim).unbind(2)
     q, k = fused_qk_gemma_rmsnorm_cpu(q, k, q_weight, k_weight, eps, head_dim)
-    return q, k, gate.reshape(-1, head_dim)
+    return q, k, gate.contiguous().view(-1, head_dim)
