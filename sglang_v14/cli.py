@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from sglang_v14.upgrade.command import upgrade
+
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Episodic memory for models served by SGLang.")
 
 _PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
@@ -24,6 +26,9 @@ def serve_command(context: typer.Context) -> None:
     except launch.LaunchError as error:
         typer.echo(f"sglang-v14: {error}", err=True)
         raise typer.Exit(2) from error
+
+
+app.command("upgrade")(upgrade)
 
 
 def main() -> None:
