@@ -1,7 +1,7 @@
 """The engine hooks: what the memory needs to reach inside SGLang, one module a seam.
 
-This package knows SGLang and nothing of memory. `targets` is the table of what is hooked in which SGLang version, `install`
-applies hooks and checks them, `engine` is the interface that the other side implements.
+This package knows SGLang and nothing of memory. `targets` is the table of what is hooked in which SGLang version,
+`install` applies hooks and checks them, `engine` is the interface that the other side implements.
 """
 
 from __future__ import annotations

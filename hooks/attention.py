@@ -1,7 +1,7 @@
 """Seam: the full-attention layers, whatever back end computes them.
 
-The back end's class is exchanged for a subclass of itself right after it is built, which reaches every back end, alone or inside a
-hybrid one, and leaves the draft model's alone.
+The back end's class is exchanged for a subclass of itself right after it is built, which reaches every back end, alone
+or inside a hybrid one, and leaves the draft model's alone.
 """
 
 from __future__ import annotations

@@ -39,7 +39,8 @@ class Listener(Protocol):
         """A request was tokenised; `warming_up` while the server sends requests to itself before it is up."""
 
     def responded(self, response: dict[str, Any], http_request: Any) -> None:
-        """A piece of a response, with its `meta_info`, is about to be sent to the client of `http_request` (None offline)."""
+        """A piece of a response, with its `meta_info`, is about to be sent to the client of `http_request` (None
+        offline)."""
 
     def model_ready(self, model: ModelView) -> None:
         """The target model's weights and pools are in place. Raising stops the server."""

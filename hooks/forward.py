@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -18,7 +19,8 @@ from .recurrent_state import RecurrentState
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One request of a forward: its index in the batch, its row of the request table, and the tokens `[start, end)` computed."""
+    """One request of a forward: its index in the batch, its row of the request table, and the tokens `[start, end)`
+    computed."""
 
     index: int
     table_row: int
@@ -43,15 +45,20 @@ class Forward:
         self._runner, self._batch, self._run = runner, batch, run
         self.reqs = reqs
         self.is_decode = bool(batch.forward_mode.is_decode())
+        self._states = None if self.is_decode else RecurrentState.of(runner, batch)
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """The batch's requests."""
+        batch = self._batch
         table_rows = batch.req_pool_indices.tolist()
         ends = batch.seq_lens_cpu.tolist() if batch.seq_lens_cpu is not None else batch.seq_lens.tolist()
         starts = [end - 1 for end in ends] if self.is_decode else list(batch.extend_prefix_lens_cpu)
-        self.rows = [Row(i, *span) for i, span in enumerate(zip(table_rows, starts, ends, strict=True))]
-        self._states = None if self.is_decode else RecurrentState.of(runner, batch)
+        return [Row(i, *span) for i, span in enumerate(zip(table_rows, starts, ends, strict=True))]
 
-    def run(self) -> Any:
-        """The forward itself."""
-        if self._states is not None:
+    def run(self, *, may_read_again: bool = False) -> Any:
+        """The forward itself. `read_again` is possible afterwards when `may_read_again` was said."""
+        if may_read_again and self._states is not None:
             self._states.save()
         return self._run(self._batch)
 
@@ -70,8 +77,8 @@ class Forward:
     def can_read_in_part(self) -> bool:
         """Whether requests can be read again without the others, from any token on.
 
-        Input log-probabilities and hidden states of a part cannot be put back into the whole batch's, and a recurrent state is at
-        hand only where the forward began.
+        Input log-probabilities and hidden states of a part cannot be put back into the whole batch's, and a recurrent
+        state is at hand only where the forward began.
         """
         batch = self._batch
         return not batch.return_logprob and not (batch.capture_hidden_mode and batch.capture_hidden_mode.need_capture())
@@ -79,8 +86,8 @@ class Forward:
     def keep_private(self, row: Row) -> None:
         """Keep what the request computes from now on out of the prefix cache.
 
-        A recurrent state cannot be split off the keys that it belongs to, so a hybrid's request leaves nothing there; other
-        requests leave what `Listener.insert_limit` allows.
+        A recurrent state cannot be split off the keys that it belongs to, so a hybrid's request leaves nothing there;
+        other requests leave what `Listener.insert_limit` allows.
         """
         if hasattr(self._runner.req_to_token_pool, "mamba_pool"):
             self.reqs[row.index].skip_radix_cache_insert = True

@@ -9,8 +9,8 @@ from . import targets
 from .engine import Listener, Original
 from .install import Hook
 
-
-# What `http_server._execute_server_warmup` sends; nothing else marks these requests, and clients may already send theirs.
+# What `http_server._execute_server_warmup` sends; nothing else marks these requests, and clients may already send
+# theirs.
 _WARM_UP_TEXT = "The capital city of France is"
 _WARM_UP_IDS = [10, 11, 12]
 

@@ -1,7 +1,7 @@
 """Applying hooks and checking that they took.
 
-SGLang's hook registry only logs a hook that fails (`HookRegistry.apply_hooks`), so a server whose memory is half in place would
-start all the same. `install` checks every seam instead and raises `SeamError`.
+SGLang's hook registry only logs a hook that fails (`HookRegistry.apply_hooks`), so a server whose memory is half in
+place would start all the same. `install` checks every seam instead and raises `SeamError`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ class SeamError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """`function` on `target`. The call convention of each `kind` is that of `sglang.srt.plugins.hook_registry.HookType`."""
+    """`function` on `target`. The call convention of each `kind` is that of
+    `sglang.srt.plugins.hook_registry.HookType`."""
 
     target: Target
     kind: Kind
@@ -34,8 +35,8 @@ def check_version(version: str) -> None:
     """Raises `SeamError` unless the hooks were tested with SGLang `version`."""
     if version not in VERSIONS:
         raise SeamError(
-            f"SGLang {version} is not a version that sglang-v14 was tested with ({', '.join(VERSIONS)}); install one of them, "
-            "or set SGLANG_V14_MEMORY=0 to serve without memory."
+            f"SGLang {version} is not a version that sglang-v14 was tested with ({', '.join(VERSIONS)}); install one "
+            "of them, or set SGLANG_V14_MEMORY=0 to serve without memory."
         )
 
 
@@ -44,7 +45,9 @@ def check_signature(target: Target, version: str) -> None:
     try:
         function = pkgutil.resolve_name(target.path)
     except (ImportError, AttributeError, ValueError) as error:
-        raise SeamError(f"SGLang {version} has no {target.path} ({error}); the memory cannot be hooked into it.") from error
+        raise SeamError(
+            f"SGLang {version} has no {target.path} ({error}); the memory cannot be hooked into it."
+        ) from error
     found = tuple(inspect.signature(inspect.unwrap(function)).parameters)
     expected = target.parameters[version]
     if found != expected:
@@ -57,8 +60,8 @@ def check_signature(target: Target, version: str) -> None:
 def install(hooks: Sequence[Hook], version: str) -> None:
     """Apply `hooks` to the running SGLang.
 
-    Raises `SeamError` when the version is untested, a target is missing or different, a seam has no hook, or the registry did
-    not apply one.
+    Raises `SeamError` when the version is untested, a target is missing or different, a seam has no hook, or the
+    registry did not apply one.
     """
     from sglang.srt.plugins.hook_registry import HookRegistry, HookType
 

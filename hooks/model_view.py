@@ -11,7 +11,6 @@ from torch import Tensor
 
 from .install import SeamError
 
-
 _USUAL_RUNNING_REQUESTS = 48
 
 
@@ -101,5 +100,7 @@ def _attention_layers(model: Any) -> Sequence[AttentionLayer]:
                 )
             )
     if not found:
-        raise SeamError(f"{type(model).__name__} has no full-attention layer in SGLang's form; it cannot have a memory.")
+        raise SeamError(
+            f"{type(model).__name__} has no full-attention layer in SGLang's form; it cannot have a memory."
+        )
     return found

@@ -23,7 +23,8 @@ def hooks(listener: Listener) -> list[Hook]:
     def insert_unfinished(original: Original, req: Any, tree_cache: Any, **kwargs: Any) -> Any:
         if listener.insert_limit(req) is None:
             return original(req, tree_cache, **kwargs)
-        # 0.5.17 has no partial insert, and one that is skipped must still advance the prefix, or the next chunk of a chunked
+        # 0.5.17 has no partial insert, and one that is skipped must still advance the prefix, or the next chunk of a
+        # chunked
         # prefill begins at the start again.
         req.skip_radix_cache_insert = True
         row = tree_cache.req_to_token_pool.req_to_token[req.req_pool_idx, : req.extend_range.end]

@@ -23,7 +23,8 @@ class RecurrentState:
 
     def save(self) -> None:
         """Save the states as the forward will find them."""
-        # Cached states are copied into a request's slot, and new slots cleared, inside the forward; here they are needed before.
+        # Cached states are copied into a request's slot, and new slots cleared, inside the forward; here they are
+        # needed before.
         self._runner._maybe_execute_deferred_mamba_cow_and_clear(self._batch)
         pool = self._runner.req_to_token_pool
         self._slots = pool.translate_mamba_indices(pool.get_mamba_indices(self._batch.req_pool_indices)).long()

@@ -24,8 +24,8 @@ class _Held:
 def hooks(listener: Listener, wait_seconds: float) -> list[Hook]:
     """Tells `listener` of every request before it is queued.
 
-    A request that has to wait is held back, at most `wait_seconds`, while the others go on; an idle engine simply waits. With
-    several ranks every rank waits, so that all of them queue the same requests in the same order.
+    A request that has to wait is held back, at most `wait_seconds`, while the others go on; an idle engine simply
+    waits. With several ranks every rank waits, so that all of them queue the same requests in the same order.
     """
     held: list[_Held] = []
 

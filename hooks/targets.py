@@ -11,7 +11,8 @@ VERSIONS = (V23, V17)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """A function of SGLang: `path` as the hook registry resolves it, and its parameter names in each version that has it."""
+    """A function of SGLang: `path` as the hook registry resolves it, and its parameter names in each version that has
+    it."""
 
     path: str
     parameters: dict[str, tuple[str, ...]]
@@ -39,7 +40,9 @@ TOKENIZED = _in_both(
     "sglang.srt.managers.tokenizer_manager.TokenizerManager._create_tokenized_object",
     "self", "obj", "input_text", "input_ids", "input_embeds", "mm_inputs", "token_type_ids",
 )  # fmt: skip
-REQUEST_QUEUED = _in_both("sglang.srt.managers.scheduler.Scheduler._add_request_to_queue", "self", "req", "is_retracted")
+REQUEST_QUEUED = _in_both(
+    "sglang.srt.managers.scheduler.Scheduler._add_request_to_queue", "self", "req", "is_retracted"
+)
 REQUEST_ABORTED = _in_both("sglang.srt.managers.scheduler.Scheduler.abort_request", "self", "recv_req")
 INPUT_PROCESSED = _in_both("sglang.srt.managers.scheduler.Scheduler.process_input_requests", "self", "recv_reqs")
 PREFIX_LIMIT = _in_both("sglang.srt.managers.schedule_batch.Req._compute_max_prefix_len", "self", "input_len")

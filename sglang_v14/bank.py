@@ -12,7 +12,8 @@ BANK_FILE = "memory_bank.safetensors"
 
 
 def load_bank(model_path: str, heads: VotingHeads) -> Bank:
-    """Load `memory_bank.safetensors`: `token_ids` `[tokens]`, `keys` `[tokens, key_rows, dim]` (not rotated) and `lengths` `[texts]`.
+    """Load `memory_bank.safetensors`: `token_ids` `[tokens]`, `keys` `[tokens, key_rows, dim]` (not rotated) and
+    `lengths` `[texts]`.
 
     Raises `OptionError` when the file is missing or was made for other voting heads.
     """
@@ -26,7 +27,7 @@ def load_bank(model_path: str, heads: VotingHeads) -> Bank:
     expected = (len(heads.key_rows), heads.dim)
     if tuple(keys.shape[1:]) != expected or int(lengths.sum()) != keys.shape[0]:
         raise OptionError(
-            f"{file} was made for other voting heads (it holds {tuple(keys.shape)}, the heads need [tokens, {expected[0]}, "
-            f"{expected[1]}]): make the directory again with `sglang-v14 upgrade`."
+            f"{file} was made for other voting heads (it holds {tuple(keys.shape)}, the heads need [tokens, "
+            f"{expected[0]}, {expected[1]}]): make the directory again with `sglang-v14 upgrade`."
         )
     return Bank(heads, token_ids.tolist(), keys, lengths.tolist())

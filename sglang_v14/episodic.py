@@ -28,7 +28,8 @@ from .rope import NoRope, Rope
 logger = logging.getLogger("sglang_v14")
 
 MAX_QUEUED_BYTES = 4 << 30
-# The vote looks at a long turn's later tokens as if they stood this near to its beginning: matching fades with distance.
+# The vote looks at a long turn's later tokens as if they stood this near to its beginning: matching fades with
+# distance.
 _FARTHEST_VOTE = 64
 
 
@@ -69,7 +70,9 @@ class EpisodicMemory:
         new = ()
         if memory.writes:
             new = tuple(s for s in plan.events if s.id not in index and not self._is_queued(memory.namespace, s.id))
-            self._tell_again(memory.namespace, [s.id for s in plan.events if s.start >= plan.turn_start and s.id in index])
+            self._tell_again(
+                memory.namespace, [s.id for s in plan.events if s.start >= plan.turn_start and s.id in index]
+            )
         asking = {t for span in new for t in range(span.start, span.end)}
         if memory.reads:
             asking.update(plan.voting)
@@ -91,7 +94,8 @@ class EpisodicMemory:
         self.writer.call(lambda: self.store.refresh(namespace, ids, now))
 
     def index(self, namespace: str) -> Index:
-        """The namespace's events, with all that were written until now. Raises `StoreError` when they cannot be read."""
+        """The namespace's events, with all that were written until now. Raises `StoreError` when they cannot be
+        read."""
         while self._written:
             event = self._written.popleft()
             self._queued.pop((event.namespace, event.id), None)
@@ -99,7 +103,9 @@ class EpisodicMemory:
                 self._indexes[event.namespace].add([entry])
         if namespace not in self._indexes:
             index = Index(self.heads, self._bank)
-            entries = [entry for head in self.store.heads(namespace) if (entry := self._entry(namespace, head)) is not None]
+            entries = [
+                entry for head in self.store.heads(namespace) if (entry := self._entry(namespace, head)) is not None
+            ]
             index.add(sorted(entries, key=lambda entry: entry.created_at))
             self._indexes[namespace] = index
         return self._indexes[namespace]
@@ -110,12 +116,12 @@ class EpisodicMemory:
 
     # Remembering
 
-    def remember(self, request: MemoryRequest, table_row: int) -> None:
+    def remember(self, request: MemoryRequest, heard: Heard, table_row: int) -> None:
         """Queue the request's new events to be stored, as they stand in the K/V pool now."""
         if not request.new_events:
             return
         tokens = torch.cat([torch.arange(span.start, span.end) for span in request.new_events])
-        heard = Heard.joined(request.heard).of(tokens)
+        heard = heard.of(tokens)
         layers = tuple(self.view.layers)
         slots = self.view.slots(table_row, 0, request.plan.length)[tokens]
         dtype = storage_dtype(self.view.kv_dtype)

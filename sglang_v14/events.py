@@ -13,8 +13,8 @@ import xxhash
 class Span:
     """An event's place in its prompt: tokens `[start, end)`, and the role that said them.
 
-    `id` (16 bytes) names the event by its tokens and all tokens before them, so that the same words in the same context are
-    one event and the same words elsewhere another.
+    `id` (16 bytes) names the event by its tokens and all tokens before them, so that the same words in the same
+    context are one event and the same words elsewhere another.
     """
 
     id: bytes
@@ -24,7 +24,8 @@ class Span:
 
 
 def cut(token_ids: Sequence[int], content: Iterable[tuple[str, int, int]], event_tokens: int) -> list[Span]:
-    """Cut `content`, `(role, start, end)` spans in order, into events of at most `event_tokens` tokens that span no two messages."""
+    """Cut `content`, `(role, start, end)` spans in order, into events of at most `event_tokens` tokens that span no
+    two messages."""
     spans: list[Span] = []
     context = xxhash.xxh3_128()
     hashed = 0

@@ -1,4 +1,5 @@
-"""The voting heads: which attention heads decide what is recalled, and where their keys and queries stand in an event."""
+"""The voting heads: which attention heads decide what is recalled, and where their keys and queries stand in an
+event."""
 
 from __future__ import annotations
 
@@ -14,12 +15,15 @@ from .shape import LayerShape
 class VotingHeads:
     """`heads` are `(layer, query head)` pairs; several may read the same keys, which are kept once.
 
-    An event keeps keys `[tokens, key_rows, dim]` and queries `[tokens, heads, dim]`; voting head i reads key row `key_row[i]`.
+    An event keeps keys `[tokens, key_rows, dim]` and queries `[tokens, heads, dim]`; voting head i reads key row
+    `key_row[i]`.
 
     Raises `ValueError` when a head does not exist in the model or the heads' dims differ.
     """
 
-    def __init__(self, heads: Sequence[tuple[int, int]], layers: dict[int, LayerShape], ropes: dict[int, Rope | NoRope]) -> None:
+    def __init__(
+        self, heads: Sequence[tuple[int, int]], layers: dict[int, LayerShape], ropes: dict[int, Rope | NoRope]
+    ) -> None:
         if not heads:
             raise ValueError("no voting heads are given")
         rows: dict[tuple[int, int], int] = {}

@@ -1,7 +1,8 @@
 """The `memory` field of HTTP requests, and the report in their responses.
 
-SGLang's request models drop unknown fields, but all of them carry `custom_params` to the scheduler. An ASGI layer moves `memory`
-there before SGLang reads the body, and puts what was recalled into the response's `sglext` when the client asked for it.
+SGLang's request models drop unknown fields, but all of them carry `custom_params` to the scheduler. An ASGI layer
+moves `memory` there before SGLang reads the body, and puts what was recalled into the response's `sglext` when the
+client asked for it.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ async def _whole_body(receive: Receive) -> tuple[bytes, bool]:
 
 
 def _moved(body: bytes, *, native: bool) -> tuple[bytes, RequestMemory | None]:
-    """Move the top-level `memory` into `custom_params`. A body that is not a JSON object is left for SGLang to refuse."""
+    """Move the top-level `memory` into `custom_params`. A body that is not a JSON object is left for SGLang to
+    refuse."""
     try:
         fields = json.loads(body)
     except ValueError:
@@ -94,7 +96,9 @@ def _moved(body: bytes, *, native: bool) -> tuple[bytes, RequestMemory | None]:
 
 
 async def _refuse(send: Send, message: str) -> None:
-    body = json.dumps({"error": {"message": message, "type": "BadRequestError", "param": "memory", "code": 400}}).encode()
+    body = json.dumps(
+        {"error": {"message": message, "type": "BadRequestError", "param": "memory", "code": 400}}
+    ).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": 400, "headers": headers})
     await send({"type": "http.response.body", "body": body})
@@ -152,7 +156,9 @@ class _Reporting:
     def _with_event(self, body: bytes) -> bytes:
         if _DONE not in body or not self._reports:
             return body
-        event = json.dumps({"object": "memory", "choices": [], "sglext": {"memory": self._report()}}, ensure_ascii=False)
+        event = json.dumps(
+            {"object": "memory", "choices": [], "sglext": {"memory": self._report()}}, ensure_ascii=False
+        )
         return body.replace(_DONE, f"data: {event}\n\n".encode() + _DONE)
 
     def _report(self) -> Any:

@@ -19,15 +19,15 @@ _SAMPLES_PER_FILE = 64
 def identity(view: ModelView, memory_schema: int = 1) -> dict[str, Any]:
     """The identity of the model in `view` as served now.
 
-    Weights are told apart by the size of every file and 64 samples of 64 KiB spread over it: reading all of a large model
-    would take minutes at every start.
+    Weights are told apart by the size of every file and 64 samples of 64 KiB spread over it: reading all of a large
+    model would take minutes at every start.
     """
     root = Path(view.model_path)
     layers = view.layers.values()
     first = next(iter(layers))
     return {
         "memory_schema": memory_schema,
-        "weights": _digest(_samples(root)),
+        "weights": weights_digest(view.model_path),
         "tokenizer": _digest(_whole(root, ("tokenizer.json", "tokenizer.model", "tokenizer_config.json"))),
         "chat_template": _digest(_whole(root, ("chat_template.jinja", "chat_template.json"))),
         "kv_dtype": str(storage_dtype(view.kv_dtype)).removeprefix("torch."),
@@ -37,6 +37,11 @@ def identity(view: ModelView, memory_schema: int = 1) -> dict[str, Any]:
         "rope": _digest(_rotations(view)),
         "shard": "0/1",
     }
+
+
+def weights_digest(model_path: str) -> str:
+    """A name for the weights in a model directory."""
+    return _digest(_samples(Path(model_path)))
 
 
 def _digest(parts: Iterator[bytes]) -> str:

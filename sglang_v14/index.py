@@ -17,7 +17,8 @@ from .vote import event_lse, shares, votes
 
 @dataclass(slots=True)
 class Entry:
-    """An event in the index. `queries` `[tokens, heads, dim]` (not rotated) and `lse_own` `[heads, tokens]` are its own cue."""
+    """An event in the index. `queries` `[tokens, heads, dim]` (not rotated) and `lse_own` `[heads, tokens]` are its
+    own cue."""
 
     id: bytes
     namespace: str
@@ -48,7 +49,8 @@ def stands_in(packed: bytes, text: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Cue:
-    """Queries that ask the memory: `[tokens, heads, dim]`, not rotated, to stand at `positions` `[tokens]` behind the events.
+    """Queries that ask the memory: `[tokens, heads, dim]`, not rotated, to stand at `positions` `[tokens]` behind the
+    events.
 
     `lse_own` `[heads, tokens]` is their attention to what they were read with.
     """
@@ -59,8 +61,8 @@ class Cue:
 
 
 class Bank:
-    """Neutral texts that compete in every vote: their token ids, one text behind the other, keys `[tokens, key_rows, dim]`, not
-    rotated, and the texts' lengths."""
+    """Neutral texts that compete in every vote: their token ids, one text behind the other, keys `[tokens, key_rows,
+    dim]`, not rotated, and the texts' lengths."""
 
     def __init__(self, heads: VotingHeads, token_ids: Sequence[int], keys: Tensor, lengths: Sequence[int]) -> None:
         self._keys = torch.cat([_placed(heads, text) for text in keys.float().split(list(lengths))])
@@ -153,7 +155,8 @@ class Index:
 
 
 class Ballot:
-    """The attention that a cue pays to every event, `lse` `[events, heads, tokens]`, and to everything else, `rest` `[heads, tokens]`."""
+    """The attention that a cue pays to every event, `lse` `[events, heads, tokens]`, and to everything else, `rest`
+    `[heads, tokens]`."""
 
     def __init__(self, lse: Tensor, rest: Tensor) -> None:
         self._lse, self._rest = lse, rest

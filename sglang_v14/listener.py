@@ -15,6 +15,7 @@ from .bank import load_bank
 from .episodic import EpisodicMemory
 from .hooks.forward import Forward
 from .hooks.model_view import ModelView
+from .http_stats import StoreStatsRoute
 from .identity import identity
 from .options import Environment, MemoryOptions, OptionError, RequestMemory, memory_options, request_memory
 from .profile import Profile
@@ -60,6 +61,8 @@ class MemoryListener:
     def http_starting(self, app: Any, server_args: Any) -> None:
         if self._active:
             app.add_middleware(http_memory.MemoryField)
+            route = StoreStatsRoute(self._environment.memory_home, str(server_args.model_path))
+            app.add_api_route("/v14/stats", route.stats, methods=["GET"])
 
     def model_ready(self, model: ModelView) -> None:
         if self._active:
@@ -86,9 +89,9 @@ class MemoryListener:
         room = int(self._environment.max_buffer_gb * 1e9 / (bytes_per_token * model.max_running_requests))
         if room < options.event_tokens:
             raise refusals.Refusal(
-                f"SGLANG_V14_MAX_BUFFER_GB={self._environment.max_buffer_gb:g} leaves {room} recalled tokens for each of "
-                f"{model.max_running_requests} requests, less than one event of {options.event_tokens}: raise it, or lower "
-                "--max-running-requests."
+                f"SGLANG_V14_MAX_BUFFER_GB={self._environment.max_buffer_gb:g} leaves {room} recalled tokens for each "
+                f"of {model.max_running_requests} requests, less than one event of {options.event_tokens}: raise it, "
+                "or lower --max-running-requests."
             )
         return min(options.max_recalled_tokens, room)
 
@@ -165,5 +168,3 @@ def _stop_on_refusal(step: Any) -> None:
         step()
     except (refusals.Refusal, OptionError, StoreError, ValueError) as error:
         raise SystemExit(f"sglang-v14: {error}") from error
-
-

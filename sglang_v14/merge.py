@@ -10,7 +10,9 @@ import torch
 from torch import Tensor
 
 
-def attend(queries: Tensor, keys: Tensor, values: Tensor, scale: float, bias: Tensor | None = None) -> tuple[Tensor, Tensor]:
+def attend(
+    queries: Tensor, keys: Tensor, values: Tensor, scale: float, bias: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """Attention of `queries` `[tokens, heads, dim]` over all of `keys`, `values` `[keys, key_heads, dim]`.
 
     `bias` `[keys]` is added to the scaled scores. Returns the output `[tokens, heads, dim]` and the natural log-sum-exp
@@ -28,7 +30,8 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, scale: float, bias: Te
 
 
 def merge(output_a: Tensor, lse_a: Tensor, output_b: Tensor, lse_b: Tensor) -> tuple[Tensor, Tensor]:
-    """Merge two attentions `[tokens, heads, dim]` with their `lse` `[tokens, heads]`. A part with lse -inf counts for nothing.
+    """Merge two attentions `[tokens, heads, dim]` with their `lse` `[tokens, heads]`. A part with lse -inf counts for
+    nothing.
 
     Returns the merged output and log-sum-exp.
     """

@@ -64,7 +64,7 @@ class MemoryOptions(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_
     correction_overlap: Share = 0.5
     correction_bias: Annotated[float, Meta(ge=0.0, le=20.0)] = 1.5
     reread_tokens: Positive = 512
-    max_readings: Annotated[int, Meta(ge=2, le=3)] = 3
+    max_readings: Annotated[int, Meta(ge=2, le=3)] = 2
     recall_while_decoding: bool = True
 
     def __post_init__(self) -> None:

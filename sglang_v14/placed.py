@@ -16,7 +16,8 @@ from .rope import NoRope, Rope
 
 @dataclass(frozen=True, slots=True)
 class EventBody:
-    """What an event keeps of every attention layer: keys (not rotated) and values `[layers, tokens, key_heads, dim]`."""
+    """What an event keeps of every attention layer: keys (not rotated) and values `[layers, tokens, key_heads,
+    dim]`."""
 
     layers: tuple[int, ...]
     keys: Tensor
@@ -51,7 +52,8 @@ def tensor_of(block: Block) -> Tensor:
 
 
 class PlacedEvents:
-    """Keys `[tokens, key_heads, dim]` and values of every layer, in front of position `end`, with a `bias` `[tokens]` in nats."""
+    """Keys `[tokens, key_heads, dim]` and values of every layer, in front of position `end`, with a `bias` `[tokens]`
+    in nats."""
 
     def __init__(
         self,

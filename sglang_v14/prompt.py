@@ -21,8 +21,9 @@ _NEVER_CONTENT = frozenset({"system"})
 class PromptPlan:
     """`events` are the prompt's content in the order of its tokens.
 
-    The last turn is what was said since the assistant last spoke. `reread_from` is the first token that a recall may reach: the
-    beginning of the last turn, or of its last `reread_tokens` tokens. `voting` holds the tokens whose queries vote.
+    The last turn is what was said since the assistant last spoke. `reread_from` is the first token that a recall may
+    reach: the beginning of the last turn, or of its last `reread_tokens` tokens. `voting` holds the tokens whose
+    queries vote.
     """
 
     length: int
@@ -42,7 +43,7 @@ class PromptReader:
 
     def plan(self, token_ids: Sequence[int]) -> PromptPlan:
         """Without any message in it, a prompt is raw text: content but for its first tokens."""
-        length, options = len(token_ids), self._options
+        length = len(token_ids)
         messages = find_messages(token_ids, self._markers) if self._markers else []
         if not messages:
             raw = [("text", RAW_SINK_TOKENS, length)] if length > RAW_SINK_TOKENS else []

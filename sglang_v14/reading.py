@@ -31,7 +31,8 @@ class KeyPool(Protocol):
 class RequestReading:
     """One request's part of a forward.
 
-    The forward computes its tokens `[start, end)`; `asking` `[n]` are those whose queries are wanted, ascending. Tokens from
+    The forward computes its tokens `[start, end)`; `asking` `[n]` are those whose queries are wanted, ascending.
+    Tokens from
     `sees_from` on attend to `placed`.
     """
 
@@ -49,7 +50,9 @@ class RequestReading:
 class Reading:
     """The requests of a forward that have a memory; `None` for those that have not."""
 
-    def __init__(self, pool: KeyPool, heads: VotingHeads, requests: Sequence[tuple[int, RequestReading | None]]) -> None:
+    def __init__(
+        self, pool: KeyPool, heads: VotingHeads, requests: Sequence[tuple[int, RequestReading | None]]
+    ) -> None:
         """`requests` gives, for every request of the batch in order, its number of tokens and its reading."""
         self._pool, self._heads = pool, heads
         self._requests: list[tuple[int, RequestReading]] = []
@@ -82,7 +85,13 @@ class Reading:
                 _merge_placed(request, layer_id, layer, queries[tokens], output[tokens], keys)
 
     def _collect(
-        self, request: RequestReading, layer: LayerShape, numbers: list[int], query_heads: list[int], queries: Tensor, keys: Tensor
+        self,
+        request: RequestReading,
+        layer: LayerShape,
+        numbers: list[int],
+        query_heads: list[int],
+        queries: Tensor,
+        keys: Tensor,
     ) -> None:
         asking = request.asking
         assert asking is not None
@@ -120,7 +129,8 @@ def _merge_placed(
 def own_lse(queries: Tensor, keys: Tensor, positions: Tensor, scale: float) -> Tensor:
     """Log-sum-exp of causal attention, `[tokens, heads]` float32.
 
-    `queries` `[tokens, heads, dim]` of the tokens at `positions` `[tokens]`, `keys` `[keys, key_heads, dim]` of the tokens from 0 on.
+    `queries` `[tokens, heads, dim]` of the tokens at `positions` `[tokens]`, `keys` `[keys, key_heads, dim]` of the
+    tokens from 0 on.
     """
     tokens, heads, dim = queries.shape
     key_heads = keys.shape[1]

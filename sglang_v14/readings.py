@@ -1,7 +1,9 @@
-"""The readings of a forward: first a clean one, then, where something is recalled, others with the recalled events in place."""
+"""The readings of a forward: first a clean one, then, where something is recalled, others with the recalled events in
+place."""
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +19,8 @@ from .reading import Reading, RequestReading
 from .recall import NOTHING, Decision
 from .request import Heard, MemoryRequest
 from .trace import Trace
+
+logger = logging.getLogger("sglang_v14")
 
 
 class Readings:
@@ -54,7 +58,7 @@ class Readings:
         readings = [self._first_reading(row, request) for row, request in zip(forward.rows, requests, strict=True)]
         started = time.perf_counter()
         with self._listening(forward.rows, readings):
-            output = forward.run()
+            output = forward.run(may_read_again=True)
         first_seconds = time.perf_counter() - started
         recalling: list[tuple[Row, MemoryRequest]] = []
         for row, request, reading in zip(forward.rows, requests, readings, strict=True):
@@ -65,6 +69,7 @@ class Readings:
                 continue
             if not request.was_read:
                 self._first_decision(forward, row, request, first_seconds)
+                request.heard.clear()
             if request.placed is not None:
                 recalling.append((row, request))
         return self._read_again(forward, recalling, output) if recalling else output
@@ -82,22 +87,25 @@ class Readings:
         request.heard.append(Heard(reading.asking, at, reading.queries, reading.lse))
 
     def _first_decision(self, forward: Forward, row: Row, request: MemoryRequest, first_seconds: float) -> None:
-        memory = self._memory
         request.was_read = True
-        if request.memory.writes:
-            with self._profile.section("remember"):
-                memory.remember(request, row.table_row)
-        if not request.memory.reads or not request.plan.voting:
-            request.heard.clear()
-            return
-        started = time.perf_counter()
-        with self._profile.section("vote"):
-            voting = Heard.joined(request.heard).of(torch.tensor(request.plan.voting))
-            request.heard.clear()
-            decision = memory.vote(request, voting)
-        self._take_place(forward, row, request, decision)
-        vote_seconds = time.perf_counter() - started
-        self._trace.decided(forward.reqs[row.index], request, "prompt", first_seconds, vote_seconds)
+        try:
+            heard = Heard.joined(request.heard)
+            if len(heard.tokens) != len(request.asking):
+                raise RuntimeError(f"{len(request.asking) - len(heard.tokens)} tokens of the prompt were not read")
+            if request.memory.writes:
+                with self._profile.section("remember"):
+                    self._memory.remember(request, heard, row.table_row)
+            if request.memory.reads and request.plan.voting:
+                started = time.perf_counter()
+                with self._profile.section("vote"):
+                    decision = self._memory.vote(request, heard.of(torch.tensor(request.plan.voting)))
+                self._take_place(forward, row, request, decision)
+                seconds = time.perf_counter() - started
+                self._trace.decided(forward.reqs[row.index], request, "prompt", first_seconds, seconds)
+        except Exception:
+            # Whatever happens to the memory, the request is answered.
+            logger.exception("Request %s goes on without memory.", forward.reqs[row.index].rid)
+            request.forget_recall()
 
     def _take_place(self, forward: Forward, row: Row, request: MemoryRequest, decision: Decision) -> None:
         """Put a decision's events in front of the part that is read again."""
@@ -121,7 +129,8 @@ class Readings:
         while recalling:
             voting_rows = []
             parts = [
-                Part(row, request.sees_from, request.shift, _tokens(forward.reqs[row.index], row)) for row, request in recalling
+                Part(row, request.sees_from, request.shift, _tokens(forward.reqs[row.index], row))
+                for row, request in recalling
             ]
             readings: dict[int, RequestReading] = {}
             by_table_row = {row.table_row: request for row, request in recalling}
@@ -195,7 +204,10 @@ class Readings:
             if reading is not None and reading.asking is not None:
                 self._hear(request, reading, reading.asking + request.shift)
             if decoding and request.memory.reads and request.generated == request.reconsider_at:
-                self._reconsider(forward, row, request)
+                try:
+                    self._reconsider(forward, row, request)
+                except Exception:
+                    logger.exception("Request %s goes on with what it recalled before.", forward.reqs[row.index].rid)
         return output
 
     def _reconsider(self, forward: Forward, row: Row, request: MemoryRequest) -> None:

@@ -14,7 +14,8 @@ from .options import MemoryOptions
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """An event that comes back: its vote, the bias in nats on its attention scores, and what found it (`prompt`, `cue`, `answer`)."""
+    """An event that comes back: its vote, the bias in nats on its attention scores, and what found it (`prompt`,
+    `cue`, `answer`)."""
 
     entry: Entry
     vote: float
@@ -45,7 +46,13 @@ _NO_VOTE = 1e-3
 
 
 def decide(
-    index: Index, cue: Cue, prompt: Sequence[int], options: MemoryOptions, *, already: Collection[bytes] = (), found_by: str = "prompt"
+    index: Index,
+    cue: Cue,
+    prompt: Sequence[int],
+    options: MemoryOptions,
+    *,
+    already: Collection[bytes] = (),
+    found_by: str = "prompt",
 ) -> Decision:
     """Vote with `cue` and choose the events to recall into `prompt` (all its token ids).
 
@@ -95,7 +102,9 @@ class _Election:
             votes = self._votes(self._absent)
             order = votes.argsort(descending=True)[: self._options.max_events + _BEST_SHOWN].tolist()
             # Looked for only among the best: what stands in the prompt attracts its own tokens above all others.
-            repeated = {n for n in order if votes[n] > _NO_VOTE and stands_in(self._index.entries[n].packed, self._text)}
+            repeated = {
+                n for n in order if votes[n] > _NO_VOTE and stands_in(self._index.entries[n].packed, self._text)
+            }
             if not repeated:
                 return [n for n in order if votes[n] > _NO_VOTE]
             self._absent |= repeated
@@ -105,7 +114,8 @@ class _Election:
 
 
 def only_asks(entry: Entry, options: MemoryOptions) -> bool:
-    """Whether an event is a bare question: it tells nothing, and it looks more like a prompt than any answer to it does."""
+    """Whether an event is a bare question: it tells nothing, and it looks more like a prompt than any answer to it
+    does."""
     *others, last = entry.token_ids
     return last in options.question_ends and not any(token in options.sentence_ends for token in others)
 
@@ -113,7 +123,8 @@ def only_asks(entry: Entry, options: MemoryOptions) -> bool:
 def _with_next_step(
     index: Index, chosen: list[Recalled], prompt: Sequence[int], options: MemoryOptions, already: Collection[bytes]
 ) -> list[Recalled]:
-    """Let the best event ask in turn, with what it says and the prompt does not: the second step of a two-step question."""
+    """Let the best event ask in turn, with what it says and the prompt does not: the second step of a two-step
+    question."""
     if not chosen or options.cue_floor >= 1.0:
         return chosen
     cue = _own_cue(chosen[0].entry, set(prompt), options)
@@ -148,7 +159,8 @@ def _within(chosen: list[Recalled], max_tokens: int) -> list[Recalled]:
 
 
 def _weighed(index: Index, chosen: Sequence[Recalled], options: MemoryOptions) -> list[Recalled]:
-    """Order the events, the best nearest to the prompt, and let a newer event outweigh an older one that it overlaps."""
+    """Order the events, the best nearest to the prompt, and let a newer event outweigh an older one that it
+    overlaps."""
     ordered = sorted(chosen, key=lambda r: (r.found_by != "cue", r.vote))
     biased = []
     for recalled in ordered:

@@ -1,4 +1,5 @@
-"""What the memory cannot be served with: every combination that would be silently wrong stops the server with one sentence."""
+"""What the memory cannot be served with: every combination that would be silently wrong stops the server with one
+sentence."""
 
 from __future__ import annotations
 
@@ -31,17 +32,21 @@ def check(server_args: Any) -> None:
     for name, parallelism in (("pp_size", "pipeline"), ("tp_size", "tensor"), ("dp_size", "data")):
         if (size := getattr(server_args, name, 1) or 1) != 1:
             raise Refusal(
-                f"The memory does not support {parallelism} parallelism (--{name.replace('_', '-')} is {size}): use 1, {_WITHOUT}."
+                f"The memory does not support {parallelism} parallelism (--{name.replace('_', '-')} is {size}): "
+                f"use 1, {_WITHOUT}."
             )
     if (workers := getattr(server_args, "tokenizer_worker_num", 1) or 1) != 1:
         raise Refusal(
-            f"SGLang loads no plugin in additional tokenizer workers (--tokenizer-worker-num is {workers}): use 1, {_WITHOUT}."
+            f"SGLang loads no plugin in additional tokenizer workers (--tokenizer-worker-num is {workers}): "
+            f"use 1, {_WITHOUT}."
         )
     for name, what in _SWITCHES.items():
         if getattr(server_args, name, False):
             raise Refusal(f"The memory does not support {what}: leave out --{name.replace('_', '-')}, {_WITHOUT}.")
     if getattr(server_args, "disaggregation_mode", "null") not in (None, "null"):
-        raise Refusal(f"The memory does not support prefill/decode disaggregation: leave out --disaggregation-mode, {_WITHOUT}.")
+        raise Refusal(
+            f"The memory does not support prefill/decode disaggregation: leave out --disaggregation-mode, {_WITHOUT}."
+        )
     if getattr(server_args, "speculative_algorithm", None):
         raise Refusal(
             f"The memory does not support speculative decoding yet: leave out --speculative-algorithm, {_WITHOUT}."

@@ -22,8 +22,9 @@ from .rope import NoRope, Rope
 class Snapshot:
     """A prompt's new events, copied out of the pool.
 
-    `keys` (rotated) and `values` `[layers, tokens, key_heads, dim]`, `queries` `[tokens, heads, dim]` (rotated, of the voting
-    heads) and `lse` `[heads, tokens]` hold the tokens at `positions` `[tokens]`: those of `spans`, one after the other.
+    `keys` (rotated) and `values` `[layers, tokens, key_heads, dim]`, `queries` `[tokens, heads, dim]` (rotated, of the
+    voting heads) and `lse` `[heads, tokens]` hold the tokens at `positions` `[tokens]`: those of `spans`, one after
+    the other.
     """
 
     namespace: str
@@ -48,7 +49,9 @@ def storage_dtype(kv: torch.dtype) -> torch.dtype:
     return torch.float16 if kv == torch.float32 else kv
 
 
-def events_of(snapshot: Snapshot, heads: VotingHeads, ropes: Mapping[int, Rope | NoRope], dtype: torch.dtype) -> list[Event]:
+def events_of(
+    snapshot: Snapshot, heads: VotingHeads, ropes: Mapping[int, Rope | NoRope], dtype: torch.dtype
+) -> list[Event]:
     """The snapshot's events, keys no longer rotated."""
     rotated = snapshot.keys.float()
     plain = torch.stack([ropes[layer].undo(rotated[i], snapshot.positions) for i, layer in enumerate(snapshot.layers)])
@@ -91,7 +94,8 @@ def _fit(tensor: Tensor, dtype: torch.dtype) -> Tensor:
 def entry_of(event: Event | EventHead, heads: VotingHeads, body: Mapping[str, Block] | None = None) -> Entry | None:
     """The index entry of a stored event.
 
-    An event that was written with other voting heads is indexed from `body`, without a cue of its own; None when that is not given.
+    An event that was written with other voting heads is indexed from `body`, without a cue of its own; None when that
+    is not given.
     """
     blocks = event.index
     same = "voting_heads" in blocks and tuple(map(tuple, blocks["voting_heads"].array().tolist())) == heads.heads

@@ -21,7 +21,8 @@ FIRST_RECONSIDERED = 32
 
 @dataclass(slots=True)
 class Heard:
-    """Queries collected while a request is read: those `[tokens, heads, dim]` of the tokens at `positions`, rotated, with `lse` `[heads, tokens]`."""
+    """Queries collected while a request is read: those `[tokens, heads, dim]` of the tokens at `positions`, rotated,
+    with `lse` `[heads, tokens]`."""
 
     tokens: Tensor
     positions: Tensor
@@ -45,8 +46,8 @@ class Heard:
 
 @dataclass(slots=True)
 class MemoryRequest:
-    """State of one request. `sees_from` is the first token that attends to the recalled events, `shift` how far it and all later
-    tokens are moved to make room for them."""
+    """State of one request. `sees_from` is the first token that attends to the recalled events, `shift` how far it and
+    all later tokens are moved to make room for them."""
 
     memory: RequestMemory
     token_ids: Sequence[int]
@@ -77,7 +78,8 @@ class MemoryRequest:
 
     @property
     def insert_limit(self) -> int | None:
-        """How much of the request may enter the prefix cache: nothing that was, or may yet be, computed under a recall."""
+        """How much of the request may enter the prefix cache: nothing that was, or may yet be, computed under a
+        recall."""
         if self.memory.reads and not self.was_read:
             return self.plan.reread_from
         return self.clean_tokens
@@ -86,3 +88,7 @@ class MemoryRequest:
     def listens(self) -> bool:
         """Whether the next generated token's queries will be asked with when recall is reconsidered."""
         return self.memory.reads and self.reconsider_at - self.generated <= FIRST_RECONSIDERED
+
+    def forget_recall(self) -> None:
+        """Go on as if nothing had been recalled."""
+        self.decision, self.placed, self.shift = NOTHING, None, 0

@@ -1,7 +1,8 @@
 """Rotary position embeddings, undone and redone.
 
-Events are stored before rotation, so that they can be placed at any distance from a prompt. A rotation is orthogonal up to
-the scale that YaRN puts into the cosine table, hence exactly undone by the opposite angle (Su et al. 2021, RoFormer, eq. 34).
+Events are stored before rotation, so that they can be placed at any distance from a prompt. A rotation is orthogonal
+up to the scale that YaRN puts into the cosine table, hence exactly undone by the opposite angle (Su et al. 2021,
+RoFormer, eq. 34).
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from torch import Tensor
 class Rope:
     """The rotation of one attention layer.
 
-    `cos_sin` is the table `[positions, rotary_dim]`, cosines in the first half of a row and sines in the second; `interleaved`
-    says that neighbouring dimensions are paired (GPT-J) instead of the two halves (GPT-NeoX). Dimensions from `rotary_dim` on
-    are not rotated.
+    `cos_sin` is the table `[positions, rotary_dim]`, cosines in the first half of a row and sines in the second;
+    `interleaved` says that neighbouring dimensions are paired (GPT-J) instead of the two halves (GPT-NeoX). Dimensions
+    from `rotary_dim` on are not rotated.
     """
 
     def __init__(self, cos_sin: Tensor, *, interleaved: bool = False) -> None:

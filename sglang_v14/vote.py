@@ -2,12 +2,13 @@
 
 For a voting head h and a content token t of the prompt
 
-    share[e, h, t] = exp(lse_e) / (exp(lse_own) + sum over all events exp(lse_e') + sum over the neutral bank exp(lse_b))
+    share[e, h, t] = exp(lse_e) / (exp(lse_own) + sum over all events exp(lse_e') + sum over the neutral bank
+    exp(lse_b))
 
-where lse is the log-sum-exp of the token's scaled scores over one event's keys (or over the prompt's own keys), event keys
-standing just before the prompt. An event's vote is the geometric mean, over the heads in which it does best, of the largest share that any
-token gives it. The competition supplies the contrast; an average over all heads would measure only how much a text looks like a
-question.
+where lse is the log-sum-exp of the token's scaled scores over one event's keys (or over the prompt's own keys), event
+keys standing just before the prompt. An event's vote is the geometric mean, over the heads in which it does best, of
+the largest share that any token gives it. The competition supplies the contrast; an average over all heads would
+measure only how much a text looks like a question.
 """
 
 from __future__ import annotations
@@ -33,11 +34,13 @@ def segment_lse(scores: Tensor, segment_of_key: Tensor, segments: int) -> Tensor
     return sums.log_().add_(top)
 
 
-def event_lse(queries: Tensor, keys: Tensor, key_head: Tensor, event_of_key: Tensor, events: int, scale: float) -> Tensor:
+def event_lse(
+    queries: Tensor, keys: Tensor, key_head: Tensor, event_of_key: Tensor, events: int, scale: float
+) -> Tensor:
     """Log-sum-exp of every query over every event's keys: `[events, heads, tokens]`, float32.
 
-    `queries` `[tokens, heads, dim]` and `keys` `[keys, key_heads, dim]` are rotated to their places; `key_head` `[heads]` is the
-    row of `keys` that a voting head reads; `scale` is the layer's softmax scale.
+    `queries` `[tokens, heads, dim]` and `keys` `[keys, key_heads, dim]` are rotated to their places; `key_head`
+    `[heads]` is the row of `keys` that a voting head reads; `scale` is the layer's softmax scale.
     """
     tokens, heads, _ = queries.shape
     out = queries.new_empty(events, heads, tokens, dtype=torch.float32)

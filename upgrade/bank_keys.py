@@ -20,8 +20,8 @@ def encode_bank(
 ) -> tuple[Tensor, Tensor]:
     """Read every text (token ids), alone behind the chat header.
 
-    Returns the voting heads' keys before rotation, `[tokens, key_rows, dim]` float32 with one row for each different (layer, key
-    head) in the order of `heads`, and the texts' lengths `[texts]`.
+    Returns the voting heads' keys before rotation, `[tokens, key_rows, dim]` float32 with one row for each different
+    (layer, key head) in the order of `heads`, and the texts' lengths `[texts]`.
     """
     rows: dict[tuple[int, int], None] = {}
     for layer, head in heads:
