@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import logging
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor
@@ -162,9 +167,15 @@ def _memory_of(req: Any) -> RequestMemory | None:
     return request_memory(custom.get("memory"))
 
 
-def _stop_on_refusal(step: Any) -> None:
-    """SGLang logs what a hook raises; only the end of the process stops a server that would be silently wrong."""
+def _stop_on_refusal(step: Callable[[], None]) -> None:
+    """SGLang logs what a hook raises; only the end of the server stops one that would be silently wrong."""
     try:
         step()
     except (refusals.Refusal, OptionError, StoreError, ValueError) as error:
-        raise SystemExit(f"sglang-v14: {error}") from error
+        sentence = f"sglang-v14: {error}"
+        if multiprocessing.parent_process() is None:
+            raise SystemExit(sentence) from error
+        # In the scheduler's process: the signal by which SGLang's processes tell the main one to end them all.
+        print(sentence, file=sys.stderr, flush=True)
+        os.kill(os.getppid(), signal.SIGQUIT)
+        os._exit(1)
