@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 import xxhash
@@ -23,19 +23,39 @@ class Span:
     end: int
 
 
-def cut(token_ids: Sequence[int], content: Iterable[tuple[str, int, int]], event_tokens: int) -> list[Span]:
-    """Cut `content`, `(role, start, end)` spans in order, into events of at most `event_tokens` tokens that span no
-    two messages."""
+def cut(
+    token_ids: Sequence[int],
+    content: Iterable[tuple[str, int, int]],
+    event_tokens: int,
+    sentence_ends: Container[int] = frozenset(),
+) -> list[Span]:
+    """Cut `content`, `(role, start, end)` spans in order, into events of at most `event_tokens` tokens.
+
+    No event spans two messages. One that would end inside a sentence ends with the sentence before, as long as that leaves
+    it half its length: a statement that is cut in two is found by one half and answered by the other.
+    """
     spans: list[Span] = []
     context = xxhash.xxh3_128()
     hashed = 0
     for role, start, end in content:
-        for first in range(start, end, event_tokens):
-            last = min(first + event_tokens, end)
+        first = start
+        while first < end:
+            last = _end(token_ids, first, end, event_tokens, sentence_ends)
             context.update(struct.pack(f"<{last - hashed}q", *token_ids[hashed:last]))
             hashed = last
             # The start is part of the name: one end may close events of different lengths.
             name = context.copy()
             name.update(struct.pack("<q", first))
             spans.append(Span(name.digest(), role, first, last))
+            first = last
     return spans
+
+
+def _end(token_ids: Sequence[int], first: int, end: int, event_tokens: int, sentence_ends: Container[int]) -> int:
+    longest = first + event_tokens
+    if longest >= end:
+        return end
+    for last in range(longest, first + event_tokens // 2, -1):
+        if token_ids[last - 1] in sentence_ends:
+            return last
+    return longest

@@ -60,6 +60,7 @@ class MemoryOptions(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_
     max_events: Annotated[int, Meta(ge=1, le=64)] = 3
     max_recalled_tokens: Annotated[int, Meta(ge=8)] = 512
     cue_floor: Share = 0.15
+    cue_tokens: Positive = 24
     cue_bias: Annotated[float, Meta(ge=0.0, le=20.0)] = 0.5
     correction_overlap: Share = 0.5
     correction_bias: Annotated[float, Meta(ge=0.0, le=20.0)] = 1.5

@@ -57,7 +57,7 @@ class PromptReader:
 
     def _planned(self, token_ids: Sequence[int], content: list[Any], turn: list[Any]) -> PromptPlan:
         length, options = len(token_ids), self._options
-        events = tuple(cut(token_ids, content, options.event_tokens))
+        events = tuple(cut(token_ids, content, options.event_tokens, options.sentence_ends))
         if not turn:
             return PromptPlan(length, events, length, length, ())
         turn_start = turn[0][1]

@@ -141,7 +141,8 @@ def _own_cue(entry: Entry, known: Collection[int], options: MemoryOptions) -> Cu
     if entry.queries is None or entry.lse_own is None:
         return None
     news = [i for i, token in enumerate(entry.token_ids) if token not in known]
-    if not news:
+    # A passage of a document brings up its neighbours, not a second step.
+    if not 0 < len(news) <= options.cue_tokens:
         return None
     tokens = torch.tensor(news)
     return Cue(entry.queries[tokens].float(), entry.lse_own[:, tokens].float(), options.vote_gap_tokens + tokens)

@@ -7,7 +7,7 @@ from sglang_v14 import cpu_engine
 from sglang_v14.cpu_engine import attention, layers
 from sglang_v14.cpu_engine.kernels.gated_norm import layernorm_fn
 from sglang_v14.cpu_engine.kernels.state_tracking import track_mamba_states_all_layers, track_mamba_states_if_needed
-from sglang_v14.cpu_engine.pinning import ignore_pinning
+from sglang_v14.cpu_engine.without_accelerator import default_to_cpu_module, ignore_pinning
 
 
 class CpuHook(NamedTuple):
@@ -44,10 +44,14 @@ _FASTER = (
 )
 
 
+def _is_0_5_17(version: str) -> bool:
+    return version.startswith("0.5.17")
+
+
 def cpu_hooks(sglang_version: str) -> list[CpuHook]:
     """Every hook for this SGLang version on a CPU."""
     hooks = [*_NEEDED, *_FASTER]
-    if not sglang_version.startswith("0.5.17"):
+    if not _is_0_5_17(sglang_version):
         supported = "sglang.srt.arg_groups.mamba_hook._platform_supports_mamba_cache_extra_buffer"
         hooks.append(CpuHook(supported, _snapshots_supported, "replace"))
     return hooks
@@ -64,7 +68,10 @@ def register_cpu_hooks() -> list[CpuHook]:
     from sglang.srt.plugins.hook_registry import HookRegistry, HookType
     from sglang.version import __version__ as sglang_version
 
-    ignore_pinning(constructors=sglang_version.startswith("0.5.17"))
+    older = _is_0_5_17(sglang_version)
+    ignore_pinning(constructors=older)
+    if older:
+        default_to_cpu_module()
     hooks = cpu_hooks(sglang_version)
     for hook in hooks:
         HookRegistry.register(hook.target, hook.function, HookType(hook.kind))

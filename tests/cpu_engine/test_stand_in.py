@@ -43,14 +43,16 @@ print(hasattr(torch.ops.sgl_kernel, "convert_weight_packed"), hasattr(sgl_kernel
     ]
 
 
-def test_pinning_is_ignored_without_an_accelerator() -> None:
-    """Tensors stay usable, and the tensor itself comes back."""
+def test_pytorch_without_an_accelerator() -> None:
+    """Pinning gives the tensor itself back, and the default device is the CPU."""
     out = run("""
 import torch
-from sglang_v14.cpu_engine.pinning import ignore_pinning
+from sglang_v14.cpu_engine.without_accelerator import default_to_cpu_module, ignore_pinning
 torch.accelerator.is_available = lambda: False
 ignore_pinning(constructors=True)
 x = torch.tensor([1, 2], pin_memory=True)
 print(x.pin_memory() is x, x.tolist(), torch.empty(2, pin_memory=True).shape[0])
+default_to_cpu_module()
+print(torch.get_device_module().__name__, torch.get_device_module("cuda").__name__)
 """)
-    assert out.split() == ["True", "[1,", "2]", "2"]
+    assert out.splitlines() == ["True [1, 2] 2", "torch.cpu torch.cuda"]

@@ -1,7 +1,8 @@
-"""Page-locked memory needs an accelerator; without one, a request for it is ignored."""
+"""PyTorch calls that SGLang makes unasked and that fail where PyTorch is built for GPUs and there is none."""
 
 import functools
 from collections.abc import Callable
+from types import ModuleType
 
 import torch
 
@@ -34,3 +35,20 @@ def ignore_pinning(*, constructors: bool) -> None:
     if constructors:
         torch.tensor = _without_pinning(torch.tensor)
         torch.empty = _without_pinning(torch.empty)
+
+
+def default_to_cpu_module() -> None:
+    """Make ``torch.get_device_module()`` without an argument return ``torch.cpu`` where there is no accelerator.
+
+    PyTorch answers with what it was built for. SGLang 0.5.17 asks it for the current device when it builds a Gated
+    DeltaNet layer.
+    """
+    original = torch.get_device_module
+    if torch.accelerator.is_available() or hasattr(original, "__wrapped__"):
+        return
+
+    @functools.wraps(original)
+    def get_device_module(device: torch.device | str | None = None) -> ModuleType:
+        return original("cpu" if device is None else device)
+
+    torch.get_device_module = get_device_module
