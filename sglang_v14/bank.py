@@ -8,11 +8,11 @@ from .heads import VotingHeads
 from .index import Bank
 from .options import OptionError
 
-BANK_FILE = "memory_bank.safetensors"
+BANK_FILE = "memory/bank.safetensors"
 
 
 def load_bank(model_path: str, heads: VotingHeads) -> Bank:
-    """Load `memory_bank.safetensors`: `token_ids` `[tokens]`, `keys` `[tokens, key_rows, dim]` (not rotated) and
+    """Load `memory/bank.safetensors`: `token_ids` `[tokens]`, `keys` `[tokens, key_rows, dim]` (not rotated) and
     `lengths` `[texts]`.
 
     Raises `OptionError` when the file is missing or was made for other voting heads.

@@ -136,7 +136,10 @@ class MemoryListener:
 
     def insert_limit(self, req: Any) -> int | None:
         request = _request(req)
-        return None if request is None else request.insert_limit
+        if request is None or self._memory is None or self._memory.view.is_hybrid:
+            # A hybrid is read again from its last chunk on, and then keeps everything to itself (`Forward.keep_private`).
+            return None
+        return request.insert_limit
 
     # Forwards
 

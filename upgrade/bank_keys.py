@@ -38,4 +38,5 @@ def encode_bank(
 def write_bank(directory: Path, texts: Sequence[Sequence[int]], keys: Tensor, lengths: Tensor) -> None:
     """Write the texts' token ids and what `encode_bank` returned to the directory's bank file."""
     token_ids = torch.tensor([token for text in texts for token in text], dtype=torch.int32)
+    (directory / BANK_FILE).parent.mkdir(exist_ok=True)
     save_file({"token_ids": token_ids, "keys": keys.contiguous(), "lengths": lengths}, str(directory / BANK_FILE))

@@ -18,6 +18,7 @@ from .families import family_of, v14_architecture
 from .gguf_checkpoint import DTYPE_BYTES, GgufHeader, write_checkpoint
 from .linking import Link, place, require_space, total_bytes
 from .neutral_bank import NEUTRAL_BANK
+from .sentences import sentence_tokens
 from .template import find_markers
 from .voting import Calibration, calibrate
 
@@ -101,12 +102,15 @@ def _upgrade(
         )
     if calibration is not None:
         calibration.write_bank(staging)
+    question_ends, sentence_ends = sentence_tokens(tokenizer)
     memory: dict[str, Any] = {
         "version": 1,
         "voting_heads": [[head.layer, head.head] for head in calibration.heads] if calibration else [],
         "neutral_bank": list(NEUTRAL_BANK),
         "markers": markers,
         "begin": begin,
+        "question_ends": question_ends,
+        "sentence_ends": sentence_ends,
         **family_of(checkpoint.config).memory,
     }
     architecture = v14_architecture(checkpoint.config)

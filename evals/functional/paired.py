@@ -1,11 +1,14 @@
 """Pairs of streamed runs, memory on and off one right after the other, for times that compare on a busy machine."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
 from .client import Memory, Reply
 from .run import Run
+from .texts.facts import FACTS
+
+_FACTS_TOLD = 4
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -20,14 +23,22 @@ class Pair(msgspec.Struct, frozen=True):
         return bool(self.memory.memory.recalled) if self.memory.memory else None
 
 
-def run_pairs(run: Run, memory: Memory, sends: list[Callable[[Memory], Reply]]) -> list[Pair]:
-    """Every request both ways; the order alternates, so that a machine that slows down favours neither side."""
+def run_pairs(
+    run: Run, purpose: str, questions: Iterable[str], send: Callable[[Run, str, Memory], Reply]
+) -> list[Pair]:
+    """`send` every question both ways; the order alternates, so that a machine that slows down favours neither side.
+
+    Each pair has a namespace of its own, in which a few facts were told (the pair's own among them): in one namespace
+    the questions of earlier pairs would be recalled for later ones.
+    """
     pairs = []
-    for i, send in enumerate(sends):
-        off = send(memory.off) if run.can_be_off and i % 2 else None
-        on = send(memory)
+    for i, question in enumerate(questions):
+        memory = run.memory(f"{purpose}-{i}")
+        run.tell((fact.statement for fact in FACTS[i : i + _FACTS_TOLD]), memory)
+        off = send(run, question, memory.off) if run.can_be_off and i % 2 else None
+        on = send(run, question, memory)
         if run.can_be_off and off is None:
-            off = send(memory.off)
+            off = send(run, question, memory.off)
         pairs.append(Pair(on, off))
     return pairs
 

@@ -6,6 +6,8 @@ from types import ModuleType
 
 import torch
 
+_ANY_DEVICE_MODULE = torch.get_device_module
+
 
 def _without_pinning(make: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
     @functools.wraps(make)
@@ -18,6 +20,10 @@ def _without_pinning(make: Callable[..., torch.Tensor]) -> Callable[..., torch.T
 
 def _unpinned(tensor: torch.Tensor, device: object = None) -> torch.Tensor:
     return tensor
+
+
+def _device_module(device: torch.device | str | None = None) -> ModuleType:
+    return _ANY_DEVICE_MODULE("cpu" if device is None else device)
 
 
 def ignore_pinning(*, constructors: bool) -> None:
@@ -43,12 +49,5 @@ def default_to_cpu_module() -> None:
     PyTorch answers with what it was built for. SGLang 0.5.17 asks it for the current device when it builds a Gated
     DeltaNet layer.
     """
-    original = torch.get_device_module
-    if torch.accelerator.is_available() or hasattr(original, "__wrapped__"):
-        return
-
-    @functools.wraps(original)
-    def get_device_module(device: torch.device | str | None = None) -> ModuleType:
-        return original("cpu" if device is None else device)
-
-    torch.get_device_module = get_device_module
+    if not torch.accelerator.is_available():
+        torch.get_device_module = _device_module  # type: ignore[assignment]

@@ -5,6 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 from fake_server import Behaviour, FakeServer
+
 from sglang_v14.evals import server
 from sglang_v14.evals.functional import run as run_module
 from sglang_v14.evals.functional.checks import prefix_cache

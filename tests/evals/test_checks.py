@@ -1,6 +1,7 @@
 """Every check passes on a perfect memory and fails on one that lacks what it looks for."""
 
 import pytest
+
 from sglang_v14.evals.functional.checks import CHECKS, decode_speed, first_token
 from sglang_v14.evals.functional.client import MemoryReport, Recalled, Reply
 from sglang_v14.evals.functional.paired import Pair

@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from sglang_v14.evals import demo
 from typer.testing import CliRunner
+
+from sglang_v14.evals import demo
 
 FAKE = str(Path(__file__).with_name("served_fake.py"))
 

@@ -1,6 +1,7 @@
 """Whole words, any case."""
 
 import pytest
+
 from sglang_v14.evals.functional.scoring import contains_any
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+
 from sglang_v14.evals.server import Server, ServerFailed, serve_command
 
 FAKE = str(Path(__file__).with_name("served_fake.py"))

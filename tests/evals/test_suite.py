@@ -6,6 +6,8 @@ import re
 import msgspec
 import pytest
 from fake_server import Behaviour, FakeServer
+from typer.testing import CliRunner
+
 from sglang_v14.evals.functional import report
 from sglang_v14.evals.functional.__main__ import app
 from sglang_v14.evals.functional.checks import CHECKS
@@ -22,7 +24,6 @@ from sglang_v14.evals.functional.plan import FULL
 from sglang_v14.evals.functional.preflight import examine
 from sglang_v14.evals.functional.result import Measure, Result, Row, Score
 from sglang_v14.evals.functional.suite import run_checks
-from typer.testing import CliRunner
 
 
 def invoke(*arguments: str):

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+
 from sglang_v14.evals.functional.plan import FULL, QUICK
 from sglang_v14.evals.functional.scoring import contains_any
 from sglang_v14.evals.functional.texts.chatter import CHATTER

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 import torch
+from transformers import LlamaConfig, LlamaModel, Qwen3_5TextConfig, Qwen3_5TextModel
+
 from sglang_v14.upgrade.attention import AttentionReader
 from sglang_v14.upgrade.calibration import (
     EVENT_TOKENS,
@@ -16,7 +18,6 @@ from sglang_v14.upgrade.calibration import (
     rank_heads,
 )
 from sglang_v14.upgrade.voting import chosen
-from transformers import LlamaConfig, LlamaModel, Qwen3_5TextConfig, Qwen3_5TextModel
 
 FRAME = Frame((3, 1, 4, 1, 5), (9, 2))
 
@@ -128,6 +129,21 @@ def test_the_ranking_repeats_with_its_seed() -> None:
     first, again, other = (rank_heads(reader, FRAME, range(900), rounds=1, seed=seed) for seed in (5, 5, 6))
     assert first == again
     assert first != other
+
+
+def test_events_stand_right_before_the_cue(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An event's chat up to its text ends at -1, the cue's prompt begins at 0."""
+    reader, placed = AttentionReader(tiny_llama()), []
+    rotate = reader.rotate
+
+    def spy(layer: int, states: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+        placed.append((int(positions[0]), int(positions[-1])))
+        return rotate(layer, states, positions)
+
+    monkeypatch.setattr(reader, "rotate", spy)
+    rank_heads(reader, FRAME, range(900), rounds=1)
+    length = len(FRAME.before) + EVENT_TOKENS
+    assert set(placed) == {(0, length - 1), (-length, -1)}
 
 
 def test_a_cue_shares_tokens_with_its_own_event_only() -> None:

@@ -14,6 +14,9 @@ from typing import Any
 
 import pytest
 import typer
+from typer.testing import CliRunner
+
+from sglang_v14.options import memory_options
 from sglang_v14.upgrade import directory, linking
 from sglang_v14.upgrade.check import check_directory
 from sglang_v14.upgrade.command import upgrade
@@ -21,9 +24,6 @@ from sglang_v14.upgrade.directory import Settings, make_directory
 from sglang_v14.upgrade.errors import UpgradeError
 from sglang_v14.upgrade.linking import Link
 from sglang_v14.upgrade.neutral_bank import NEUTRAL_BANK
-from typer.testing import CliRunner
-
-from sglang_v14.options import memory_options
 
 FAST = Settings(calibration=False)
 APP = typer.Typer()
@@ -73,7 +73,9 @@ def test_a_whole_directory(tiny_llama: Path, tmp_path: Path) -> None:
     assert (out / "LICENSE").read_text() == "A licence.\n"
     assert "sglang-v14 serve --model-path" in (out / "README.md").read_text()
     assert "LlamaV14ForCausalLM" in check_directory(out)
-    assert oct(os.stat(out / "memory_bank.safetensors").st_mode)[-3:] == oct(os.stat(out / "README.md").st_mode)[-3:]
+    assert (
+        oct(os.stat(out / "memory" / "bank.safetensors").st_mode)[-3:] == oct(os.stat(out / "README.md").st_mode)[-3:]
+    )
 
 
 @pytest.mark.parametrize("link", Link)

@@ -10,11 +10,12 @@ import gguf
 import numpy as np
 import pytest
 import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
 from sglang_v14.upgrade.check import check_directory
 from sglang_v14.upgrade.directory import Settings, make_directory
 from sglang_v14.upgrade.errors import UpgradeError
 from sglang_v14.upgrade.gguf_checkpoint import GgufHeader, write_checkpoint
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from .conftest import tokenizer_for
 from .templates import CHATML_DEFAULT

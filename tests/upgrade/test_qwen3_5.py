@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from sglang_v14.upgrade.check import check_directory
-from sglang_v14.upgrade.directory import Settings, make_directory
 from transformers import (
     PreTrainedModel,
     Qwen3_5Config,
@@ -14,6 +12,9 @@ from transformers import (
     Qwen3_5ForConditionalGeneration,
     Qwen3_5TextConfig,
 )
+
+from sglang_v14.upgrade.check import check_directory
+from sglang_v14.upgrade.directory import Settings, make_directory
 
 from .conftest import tokenizer_for
 from .templates import TOOLS_IN_USER_TURN

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sglang_v14.upgrade.template import Template, find_markers
 
 from sglang_v14.content import find_messages
+from sglang_v14.upgrade.template import Template, find_markers
 
 from .conftest import tokenizer_for
 from .templates import CASES, CHATML_DEFAULT, HEADERS, TOOLS_IN_USER_TURN, TemplateCase

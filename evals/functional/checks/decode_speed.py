@@ -1,7 +1,5 @@
 """Decode speed behind the first token with a recall in place, against memory off, in paired runs."""
 
-from functools import partial
-
 from ..client import Memory, Reply
 from ..paired import Pair, counted, run_pairs
 from ..result import Cell, Row, median
@@ -12,12 +10,12 @@ _LEAST_TOKENS = 8
 
 
 def check(run: Run) -> list[Row]:
-    memory = run.memory("decode-speed")
     facts = FACTS[: run.plan.latency_pairs]
-    run.tell((fact.statement for fact in facts), memory)
-    _send(run, facts[0].question, memory)
-    pairs = run_pairs(run, memory, [partial(_send, run, fact.question) for fact in facts])
-    same_prompt = [_send(run, f"{fact.statement} {fact.question}", memory.off) for fact in facts]
+    warm_up = run.memory("decode-speed")
+    run.tell([facts[0].statement], warm_up)
+    _send(run, facts[0].question, warm_up)
+    pairs = run_pairs(run, "decode-speed", (fact.question for fact in facts), _send)
+    same_prompt = [_send(run, f"{fact.statement} {fact.question}", warm_up.off) for fact in facts]
     return [_row(pairs, same_prompt)]
 
 

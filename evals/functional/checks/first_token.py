@@ -1,8 +1,5 @@
 """Wait for the first token, streamed, as medians of paired runs."""
 
-from collections.abc import Callable, Iterable
-from functools import partial
-
 from ..client import Memory, Reply
 from ..paired import Pair, counted, run_pairs
 from ..result import Cell, Row, median
@@ -14,22 +11,18 @@ _TITLE = "Wait for the first token"
 
 
 def check(run: Run) -> list[Row]:
-    memory = run.memory("first-token")
     facts = FACTS[: run.plan.latency_pairs]
-    run.tell((fact.statement for fact in facts), memory)
-    _send(run, facts[0].question, memory)  # the first request of a kind pays for compilation
-    with_recall = run_pairs(run, memory, _sends(run, (fact.question for fact in facts)))
-    same_prompt = [_send(run, f"{fact.statement} {fact.question}", memory.off) for fact in facts]
     unrelated = UNRELATED[: run.plan.latency_pairs]
-    without = run_pairs(run, memory, _sends(run, (item.question for item in unrelated)))
+    warm_up = run.memory("first-token")
+    run.tell([facts[0].statement], warm_up)
+    _send(run, facts[0].question, warm_up)  # the first request of a kind pays for compilation
+    with_recall = run_pairs(run, "first-token-recall", (fact.question for fact in facts), _send)
+    same_prompt = [_send(run, f"{fact.statement} {fact.question}", warm_up.off) for fact in facts]
+    without = run_pairs(run, "first-token-none", (item.question for item in unrelated), _send)
     return [
         _row(f"{_TITLE}, with a recall", with_recall, True, 2.0, same_prompt),
         _row(f"{_TITLE}, nothing recalled", without, False, 1.1, []),
     ]
-
-
-def _sends(run: Run, questions: Iterable[str]) -> list[Callable[[Memory], Reply]]:
-    return [partial(_send, run, question) for question in questions]
 
 
 def _send(run: Run, question: str, memory: Memory) -> Reply:

@@ -15,21 +15,26 @@ _WARM = 0.7  # a warm prompt that takes longer than this part of the cold one wa
 
 
 def check(run: Run) -> list[Row]:
-    memory = run.memory("prefix-cache")
     rows = []
     for title, earlier in (("long earlier turn", True), ("long last turn", False)):
-        on = _repeat(run, memory, earlier)
-        off = _repeat(run, memory.off, earlier) if run.can_be_off else None
+        on = _repeat(run, earlier, off=False)
+        off = _repeat(run, earlier, off=True) if run.can_be_off else None
         rows += _rows(title, on, off, judged=earlier)
     return rows
 
 
-def _repeat(run: Run, memory: Memory, earlier: bool) -> list[tuple[Reply, Reply, Reply]]:
-    return [_three_times(run, memory, earlier) for _ in range(run.plan.long_runs)]
+def _repeat(run: Run, earlier: bool, *, off: bool) -> list[tuple[Reply, Reply, Reply]]:
+    """Each document in a namespace of its own, since one log is recalled for the next: they look alike."""
+    triples = []
+    for _ in range(run.plan.long_runs):
+        number = run.next_number()
+        memory = run.memory(f"prefix-cache-{number}")
+        triples.append(_three_times(run, memory.off if off else memory, earlier, number))
+    return triples
 
 
-def _three_times(run: Run, memory: Memory, earlier: bool) -> tuple[Reply, Reply, Reply]:
-    document = harbour_log(run.plan.long_prompt_tokens, run.next_number())
+def _three_times(run: Run, memory: Memory, earlier: bool, number: int) -> tuple[Reply, Reply, Reply]:
+    document = harbour_log(run.plan.long_prompt_tokens, number)
     messages = [{"role": "user", "content": f"{document} {_QUESTION}"}]
     if earlier:
         messages = [

@@ -13,7 +13,7 @@ _ACTS = (
     "signalled for a berth and reported {cargo} in the forward hold",
 )
 _SKIES = ("fog over the outer pier", "a clear sky", "drizzle from the west", "low cloud", "a strong ebb", "calm water")
-_TOKENS_PER_ENTRY = 27  # measured with two byte-level BPE vocabularies: 25 and 29
+_TOKENS_PER_ENTRY = 21  # measured with SmolLM2's tokenizer
 
 
 def harbour_log(tokens: int, seed: int, sentence: str | None = None) -> str:

@@ -1,0 +1,99 @@
+"""What a recall leaves alone stays alone: recalls that weigh nothing change nothing, in the real engine.
+
+They show that the part read again, its positions, its place in the prefix cache and the recurrent state in front of it are right.
+"""
+
+import importlib.util
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cpu_engine.tiny_models import VOCABULARY, save_llama, save_qwen3_5
+
+if importlib.util.find_spec("sglang") is None:
+    pytest.skip("needs SGLang", allow_module_level=True)
+
+_HERE = Path(__file__).parent
+_NEW_TOKENS = 40  # past the first reconsideration
+
+
+def _v14_directory(folder: Path, save: Callable[[Path], Any], heads: list[list[int]], head_dim: int) -> None:
+    import torch
+    from safetensors.torch import save_file
+
+    save(folder)
+    config = json.loads((folder / "config.json").read_text())
+    config["architectures"] = [config["architectures"][0].replace("For", "V14For")]
+    config["memory"] = {"voting_heads": heads, "recall_floor": 0.0, "recall_ratio": 0.0, "cue_floor": 1.0}
+    (folder / "config.json").write_text(json.dumps(config))
+    rows = len({(layer, head // 2) for layer, head in heads})
+    (folder / "memory").mkdir()
+    bank = {
+        "token_ids": torch.arange(4, dtype=torch.int32),
+        "keys": torch.randn(4, rows, head_dim),
+        "lengths": torch.tensor([4], dtype=torch.int32),
+    }
+    save_file(bank, folder / "memory" / "bank.safetensors")
+
+
+def _run(folder: Path, requests: list[dict[str, Any]], **arguments: Any) -> list[dict[str, Any]]:
+    task, answers = folder / "task.json", folder / "answers.json"
+    arguments = {"skip_tokenizer_init": True, "chunked_prefill_size": 64, "log_level": "error", **arguments}
+    task.write_text(json.dumps({"model_path": str(folder), "arguments": arguments, "requests": requests}))
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join((str(_HERE / "silent"), os.environ.get("PYTHONPATH", ""))),
+        "SGLANG_V14_MEMORY_HOME": str(folder / "memory"),
+    }
+    command = [sys.executable, str(_HERE / "silent_engine.py"), str(task), str(answers)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "Traceback" not in done.stderr, done.stderr[-3000:]
+    return list(json.loads(answers.read_text()))
+
+
+def _request(input_ids: list[int], namespace: str, mode: str, *, logprobs: bool, new_tokens: int = _NEW_TOKENS) -> Any:
+    memory = {"namespace": namespace, "mode": mode, "report": True}
+    return {"input_ids": input_ids, "memory": memory, "logprobs": logprobs, "new_tokens": new_tokens}
+
+
+@pytest.mark.parametrize(
+    ("save", "heads", "head_dim"),
+    [
+        pytest.param(save_llama, [[1, 0], [2, 1], [2, 3]], 16, id="llama"),
+        pytest.param(save_qwen3_5, [[3, 0], [3, 1], [3, 3]], 32, id="gated-delta-net"),
+    ],
+)
+def test_a_recall_that_weighs_nothing_changes_nothing(
+    tmp_path: Path, save: Callable[[Path], Any], heads: list[list[int]], head_dim: int
+) -> None:
+    """In whole batches (with log-probabilities) and in parts; prompts of several chunks; before and after on the same prefix."""
+    _v14_directory(tmp_path, save, heads, head_dim)
+    draws = random.Random(3)
+    told, asked, short = ([draws.randrange(VOCABULARY) for _ in range(n)] for n in (90, 150, 40))
+    requests = []
+    for namespace in ("silent", "loud"):
+        requests.append(_request(told, namespace, "write", logprobs=False, new_tokens=1))
+        for prompt in (asked, short):
+            for logprobs in (True, False):
+                requests += [_request(prompt, namespace, mode, logprobs=logprobs) for mode in ("off", "read", "off")]
+    answers = _run(tmp_path, requests)
+    silent, loud = answers[: len(answers) // 2], answers[len(answers) // 2 :]
+    for before, recalling, after in zip(silent[1::3], silent[2::3], silent[3::3], strict=True):
+        assert recalling["memory"] and recalling["memory"][0]["recalled"]
+        assert recalling["output_ids"] == before["output_ids"] == after["output_ids"]
+        for step_before, step in zip(before["top"], recalling["top"], strict=True):
+            assert dict(map(tuple, step)) == pytest.approx(dict(map(tuple, step_before)), abs=1e-3)
+    changed = 0
+    for before, recalling, after in zip(loud[1::3], loud[2::3], loud[3::3], strict=True):
+        assert recalling["memory"] and recalling["memory"][0]["recalled"]
+        assert before["output_ids"] == after["output_ids"]
+        changed += recalling["output_ids"] != before["output_ids"]
+    assert changed
