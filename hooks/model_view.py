@@ -70,11 +70,11 @@ class ModelView:
 
     def keys(self, layer_id: int, slots: Tensor) -> Tensor:
         """Keys `[slots, key_heads, dim]` as the pool holds them: rotated."""
-        return self._runner.token_to_kv_pool.get_key_buffer(layer_id)[slots]  # type: ignore[no-any-return]
+        return self._runner.token_to_kv_pool.get_key_buffer(layer_id).index_select(0, slots)  # type: ignore[no-any-return]
 
     def values(self, layer_id: int, slots: Tensor) -> Tensor:
         """Values `[slots, key_heads, dim]`."""
-        return self._runner.token_to_kv_pool.get_value_buffer(layer_id)[slots]  # type: ignore[no-any-return]
+        return self._runner.token_to_kv_pool.get_value_buffer(layer_id).index_select(0, slots)  # type: ignore[no-any-return]
 
 
 def _attention_layers(model: Any) -> Sequence[AttentionLayer]:

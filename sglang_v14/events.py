@@ -31,8 +31,8 @@ def cut(
 ) -> list[Span]:
     """Cut `content`, `(role, start, end)` spans in order, into events of at most `event_tokens` tokens.
 
-    No event spans two messages. One that would end inside a sentence ends with the sentence before, as long as that leaves
-    it half its length: a statement that is cut in two is found by one half and answered by the other.
+    No event spans two messages. One that would end inside a sentence ends with the sentence before, as long as that
+    leaves it half its length: a statement that is cut in two is found by one half and answered by the other.
     """
     spans: list[Span] = []
     context = xxhash.xxh3_128()

@@ -137,7 +137,7 @@ class MemoryListener:
     def insert_limit(self, req: Any) -> int | None:
         request = _request(req)
         if request is None or self._memory is None or self._memory.view.is_hybrid:
-            # A hybrid is read again from its last chunk on, and then keeps everything to itself (`Forward.keep_private`).
+            # A hybrid is read again from its last chunk on, and then keeps all to itself (`Forward.keep_private`).
             return None
         return request.insert_limit
 

@@ -8,6 +8,24 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+
+
+def attend_masked(queries: Tensor, keys: Tensor, values: Tensor, scale: float, mask: Tensor) -> Tensor:
+    """Attention of `queries` `[tokens, heads, dim]` over recalled and own keys at once, in one pass.
+
+    Where both sets of keys are at hand this is what `merge` makes of the two attentions, with fewer operations. `mask`
+    `[tokens, keys]` is added to the scaled scores. Returns `[tokens, heads, dim]` in the dtype of `queries`.
+    """
+    output = scaled_dot_product_attention(
+        queries.movedim(0, 1)[None],
+        keys.to(queries.dtype).movedim(0, 1)[None],
+        values.to(queries.dtype).movedim(0, 1)[None],
+        attn_mask=mask.to(queries.dtype),
+        scale=scale,
+        enable_gqa=queries.shape[1] != keys.shape[1],
+    )
+    return output[0].movedim(1, 0)
 
 
 def attend(

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .heads import VotingHeads
-from .merge import attend, merge
+from .merge import attend_masked
 from .placed import PlacedEvents
 from .shape import LayerShape
 
@@ -25,6 +25,37 @@ class KeyPool(Protocol):
     def layers(self) -> dict[int, LayerShape]: ...
     def slots(self, row: int, start: int, end: int) -> Tensor: ...
     def keys(self, layer_id: int, slots: Tensor) -> Tensor: ...
+    def values(self, layer_id: int, slots: Tensor) -> Tensor: ...
+
+
+@dataclass(slots=True)
+class Heard:
+    """Queries collected while a request is read.
+
+    Those `[tokens, heads, dim]` of the voting heads at `positions`, rotated, with `lse` `[heads, tokens]`.
+    """
+
+    tokens: Tensor
+    positions: Tensor
+    queries: Tensor
+    lse: Tensor | None
+
+    @classmethod
+    def joined(cls, parts: Sequence[Heard]) -> Heard:
+        """Several parts, one after the other; without `lse` when one has none."""
+        lse = [p.lse for p in parts if p.lse is not None]
+        return cls(
+            torch.cat([p.tokens for p in parts]),
+            torch.cat([p.positions for p in parts]),
+            torch.cat([p.queries for p in parts]),
+            torch.cat(lse, dim=1) if len(lse) == len(parts) else None,
+        )
+
+    def of(self, tokens: Tensor) -> Heard:
+        """Those of `tokens`, which must be among the heard ones; ascending."""
+        at = torch.searchsorted(self.tokens, tokens)
+        lse = None if self.lse is None else self.lse[:, at]
+        return Heard(self.tokens[at], self.positions[at], self.queries[at], lse)
 
 
 @dataclass(slots=True)
@@ -40,11 +71,13 @@ class RequestReading:
     start: int
     end: int
     asking: Tensor | None = None
+    lse_later: bool = False
     placed: PlacedEvents | None = None
     sees_from: int = 0
     queries: Tensor | None = field(default=None, init=False)
     lse: Tensor | None = field(default=None, init=False)
     slots: Tensor | None = field(default=None, init=False)
+    visible: Tensor | None = field(default=None, init=False)
 
 
 class Reading:
@@ -75,55 +108,95 @@ class Reading:
             asks = bool(numbers) and request.asking is not None
             if not asks and request.placed is None:
                 continue
-            if request.slots is None:
-                request.slots = self._pool.slots(request.table_row, 0, request.end)
-            keys = self._pool.keys(layer_id, request.slots)
             tokens = slice(offset, offset + request.end - request.start)
             if asks:
-                self._collect(request, layer, numbers, query_heads, queries[tokens], keys)
+                self._keep_queries(request, numbers, query_heads, queries[tokens])
+            if asks and not request.lse_later:
+                self._keep_lse(request, layer_id, layer, numbers, query_heads)
             if request.placed is not None:
-                _merge_placed(request, layer_id, layer, queries[tokens], output[tokens], keys)
+                self._merge_placed(request, layer_id, layer, queries[tokens], output[tokens])
 
-    def _collect(
-        self,
-        request: RequestReading,
-        layer: LayerShape,
-        numbers: list[int],
-        query_heads: list[int],
-        queries: Tensor,
-        keys: Tensor,
+    def _slots(self, request: RequestReading) -> Tensor:
+        if request.slots is None:
+            request.slots = self._pool.slots(request.table_row, 0, request.end)
+        return request.slots
+
+    def _keep_queries(
+        self, request: RequestReading, numbers: list[int], query_heads: list[int], queries: Tensor
     ) -> None:
         asking = request.asking
         assert asking is not None
         if request.queries is None:
-            request.queries = queries.new_empty(len(asking), len(self._heads), layer.head_dim)
+            request.queries = queries.new_empty(len(asking), len(self._heads), queries.shape[-1])
+        request.queries[:, numbers] = queries[asking - request.start][:, query_heads]
+
+    def _keep_lse(
+        self, request: RequestReading, layer_id: int, layer: LayerShape, numbers: list[int], query_heads: list[int]
+    ) -> None:
+        asking, queries = request.asking, request.queries
+        assert asking is not None and queries is not None
+        if request.lse is None:
             request.lse = torch.empty(len(self._heads), len(asking), dtype=torch.float32, device=queries.device)
-        assert request.lse is not None
-        wanted = queries[asking - request.start][:, query_heads]
-        request.queries[:, numbers] = wanted
-        key_heads = [head // (layer.query_heads // layer.key_heads) for head in query_heads]
-        lse = own_lse(wanted, keys[:, key_heads], asking, layer.scale)
-        if request.placed is not None:
-            placed_keys, _ = request.placed.of_layer(self._heads.heads[numbers[0]][0])
-            scores = torch.einsum("thd,nhd->thn", wanted.float(), placed_keys[:, key_heads].float()) * layer.scale
-            lse = torch.logaddexp(lse, torch.logsumexp(scores + request.placed.bias, dim=-1))
+        keys = self._pool.keys(layer_id, self._slots(request))
+        lse = _lse(queries[:, numbers], asking, keys, layer_id, layer, query_heads, request.placed)
         request.lse[numbers] = lse.T
 
+    def _merge_placed(
+        self, request: RequestReading, layer_id: int, layer: LayerShape, queries: Tensor, output: Tensor
+    ) -> None:
+        assert request.placed is not None
+        first = max(request.sees_from, request.start)
+        if first >= request.end:
+            return
+        if request.visible is None:
+            request.visible = visible(request.placed.bias, first, request.end)
+        seeing = slice(first - request.start, request.end - request.start)
+        placed_keys, placed_values = request.placed.of_layer(layer_id)
+        slots = self._slots(request)
+        keys = torch.cat((placed_keys, self._pool.keys(layer_id, slots).to(placed_keys.dtype)))
+        values = torch.cat((placed_values, self._pool.values(layer_id, slots).to(placed_values.dtype)))
+        output[seeing] = attend_masked(queries[seeing], keys, values, layer.scale, request.visible)
 
-def _merge_placed(
-    request: RequestReading, layer_id: int, layer: LayerShape, queries: Tensor, output: Tensor, keys: Tensor
-) -> None:
-    assert request.placed is not None
-    first = max(request.sees_from, request.start)
-    if first >= request.end:
-        return
-    seeing = slice(first - request.start, request.end - request.start)
-    placed_keys, placed_values = request.placed.of_layer(layer_id)
-    recalled, lse_recalled = attend(queries[seeing], placed_keys, placed_values, layer.scale, request.placed.bias)
-    positions = torch.arange(first, request.end, device=keys.device)
-    lse = own_lse(queries[seeing], keys, positions, layer.scale)
-    merged, _ = merge(output[seeing].float(), lse, recalled, lse_recalled)
-    output[seeing] = merged.to(output.dtype)
+
+def lse_of(pool: KeyPool, heads: VotingHeads, table_row: int, heard: Heard, placed: PlacedEvents | None) -> Tensor:
+    """The log-sum-exp `[heads, tokens]` of queries that were kept with `lse_later`, from their request's keys in the pool."""
+    slots = pool.slots(table_row, 0, int(heard.tokens.max()) + 1)
+    lse = torch.empty(len(heads), len(heard.tokens), dtype=torch.float32, device=heard.queries.device)
+    for layer_id in heads.layers:
+        numbers, query_heads = heads.of_layer(layer_id)
+        keys = pool.keys(layer_id, slots)
+        queries = heard.queries[:, numbers]
+        lse[numbers] = _lse(queries, heard.tokens, keys, layer_id, pool.layers[layer_id], query_heads, placed).T
+    return lse
+
+
+def _lse(
+    queries: Tensor,
+    tokens: Tensor,
+    keys: Tensor,
+    layer_id: int,
+    layer: LayerShape,
+    query_heads: list[int],
+    placed: PlacedEvents | None,
+) -> Tensor:
+    key_heads = [head // (layer.query_heads // layer.key_heads) for head in query_heads]
+    lse = own_lse(queries, keys[:, key_heads], tokens, layer.scale)
+    if placed is not None:
+        placed_keys = placed.of_layer(layer_id)[0][:, key_heads].float()
+        scores = torch.einsum("thd,nhd->thn", queries.float(), placed_keys) * layer.scale
+        lse = torch.logaddexp(lse, torch.logsumexp(scores + placed.bias, dim=-1))
+    return lse
+
+
+def visible(bias: Tensor, first: int, end: int) -> Tensor:
+    """What is added to the scores of the tokens `[first, end)`: `[end - first, recalled + end]` float32.
+
+    `bias` `[recalled]` on the recalled keys, and the causal mask on the request's own.
+    """
+    tokens = torch.arange(first, end, device=bias.device)
+    own = torch.zeros(end - first, end, device=bias.device)
+    own.masked_fill_(torch.arange(end, device=bias.device) > tokens[:, None], -torch.inf)
+    return torch.cat((bias.float().expand(end - first, -1), own), dim=1)
 
 
 def own_lse(queries: Tensor, keys: Tensor, positions: Tensor, scale: float) -> Tensor:

@@ -15,9 +15,9 @@ from torch import Tensor
 from .episodic import EpisodicMemory
 from .hooks.forward import Forward, Part, Row
 from .profile import Profile
-from .reading import Reading, RequestReading
+from .reading import Heard, Reading, RequestReading, lse_of
 from .recall import NOTHING, Decision
-from .request import Heard, MemoryRequest
+from .request import MemoryRequest
 from .trace import Trace
 
 logger = logging.getLogger("sglang_v14")
@@ -81,7 +81,7 @@ class Readings:
         return RequestReading(row.table_row, row.start, row.end, asking=asking) if len(asking) else None
 
     def _hear(self, request: MemoryRequest, reading: RequestReading | None, positions: Tensor | None = None) -> None:
-        if reading is None or reading.queries is None or reading.lse is None or reading.asking is None:
+        if reading is None or reading.queries is None or reading.asking is None:
             return
         at = reading.asking if positions is None else positions
         request.heard.append(Heard(reading.asking, at, reading.queries, reading.lse))
@@ -193,7 +193,9 @@ class Readings:
                 readings.append(None)
                 continue
             asking = torch.tensor([row.start]) if listens else None
-            readings.append(RequestReading(row.table_row, row.start, row.end, asking=asking, placed=request.placed))
+            readings.append(
+                RequestReading(row.table_row, row.start, row.end, asking=asking, lse_later=True, placed=request.placed)
+            )
         forward.shift_positions([request.shift if request is not None else 0 for request in requests])
         with self._listening(forward.rows, readings):
             output = forward.run()
@@ -213,6 +215,7 @@ class Readings:
     def _reconsider(self, forward: Forward, row: Row, request: MemoryRequest) -> None:
         request.reconsider_at *= 2
         heard = Heard.joined(request.heard)
+        heard.lse = lse_of(self._memory.view, self._memory.heads, row.table_row, heard, request.placed)
         request.heard.clear()
         req = forward.reqs[row.index]
         started = time.perf_counter()

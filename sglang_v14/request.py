@@ -6,42 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from .events import Span
 from .options import RequestMemory
 from .placed import PlacedEvents
 from .prompt import PromptPlan
+from .reading import Heard
 from .recall import NOTHING, Decision
 
 # Recall is reconsidered after this many generated tokens, and whenever their number has doubled.
 FIRST_RECONSIDERED = 32
-
-
-@dataclass(slots=True)
-class Heard:
-    """Queries collected while a request is read: those `[tokens, heads, dim]` of the tokens at `positions`, rotated,
-    with `lse` `[heads, tokens]`."""
-
-    tokens: Tensor
-    positions: Tensor
-    queries: Tensor
-    lse: Tensor
-
-    @classmethod
-    def joined(cls, parts: Sequence[Heard]) -> Heard:
-        return cls(
-            torch.cat([p.tokens for p in parts]),
-            torch.cat([p.positions for p in parts]),
-            torch.cat([p.queries for p in parts]),
-            torch.cat([p.lse for p in parts], dim=1),
-        )
-
-    def of(self, tokens: Tensor) -> Heard:
-        """Those of `tokens`, which must be among the heard ones; ascending."""
-        at = torch.searchsorted(self.tokens, tokens)
-        return Heard(self.tokens[at], self.positions[at], self.queries[at], self.lse[:, at])
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
 """What a recall leaves alone stays alone: recalls that weigh nothing change nothing, in the real engine.
 
-They show that the part read again, its positions, its place in the prefix cache and the recurrent state in front of it are right.
+They show that the part read again, its positions, its place in the prefix cache and the recurrent state in front of it are
+right.
 """
 
 import importlib.util
@@ -74,7 +75,7 @@ def _request(input_ids: list[int], namespace: str, mode: str, *, logprobs: bool,
 def test_a_recall_that_weighs_nothing_changes_nothing(
     tmp_path: Path, save: Callable[[Path], Any], heads: list[list[int]], head_dim: int
 ) -> None:
-    """In whole batches (with log-probabilities) and in parts; prompts of several chunks; before and after on the same prefix."""
+    """In whole batches (with log-probabilities) and in parts; with prompts of several chunks; on the same prefix."""
     _v14_directory(tmp_path, save, heads, head_dim)
     draws = random.Random(3)
     told, asked, short = ([draws.randrange(VOCABULARY) for _ in range(n)] for n in (90, 150, 40))
