@@ -9,7 +9,7 @@ DEMO := .demo
 MODEL := $(DEMO)/SmolLM2-135M-Instruct-V14
 PYTEST_ARGS ?=
 
-.PHONY: demo test lint setup suite clean
+.PHONY: demo test lint setup clean
 
 demo: setup $(MODEL)/config.json
 	$(BIN)/python -m sglang_v14.evals.demo --model $(MODEL) --memory-home $(DEMO)/memory
@@ -20,9 +20,6 @@ test: setup lint $(MODEL)/config.json
 lint: setup
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy -p memory_store
-
-suite: setup $(MODEL)/config.json
-	$(BIN)/python -m sglang_v14.evals.functional --model $(MODEL) --json $(DEMO)/suite.json --markdown $(DEMO)/suite.md
 
 setup:
 	@PYTHON=$(PYTHON) sh .ci/setup-venv $(VENV)

@@ -159,7 +159,7 @@ class Reading:
 
 
 def lse_of(pool: KeyPool, heads: VotingHeads, table_row: int, heard: Heard, placed: PlacedEvents | None) -> Tensor:
-    """The log-sum-exp `[heads, tokens]` of queries that were kept with `lse_later`, from their request's keys in the pool."""
+    """The log-sum-exp `[heads, tokens]` of queries kept with `lse_later`, from their request's keys in the pool."""
     slots = pool.slots(table_row, 0, int(heard.tokens.max()) + 1)
     lse = torch.empty(len(heads), len(heard.tokens), dtype=torch.float32, device=heard.queries.device)
     for layer_id in heads.layers:

@@ -1,7 +1,7 @@
 """What a recall leaves alone stays alone: recalls that weigh nothing change nothing, in the real engine.
 
-They show that the part read again, its positions, its place in the prefix cache and the recurrent state in front of it are
-right.
+They show that the part read again, its positions, its place in the prefix cache and the recurrent state in front of
+it are right.
 """
 
 import importlib.util
