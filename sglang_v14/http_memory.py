@@ -86,12 +86,15 @@ def _moved(body: bytes, *, native: bool) -> tuple[bytes, RequestMemory | None]:
     memory = request_memory(field)
     holders = [fields]
     if native:
-        sampling = fields.setdefault("sampling_params", {})
+        sampling = fields["sampling_params"] = fields.get("sampling_params") or {}
         holders = sampling if isinstance(sampling, list) else [sampling]
     for holder in holders:
         if not isinstance(holder, dict):
             raise OptionError("`sampling_params` must be an object, or a list of objects, to take a `memory` with it.")
-        holder["custom_params"] = {**(holder.get("custom_params") or {}), "memory": field or {}}
+        custom = holder.get("custom_params") or {}
+        if not isinstance(custom, dict):
+            raise OptionError("`custom_params` must be an object to take a `memory` with it.")
+        holder["custom_params"] = {**custom, "memory": field or {}}
     return json.dumps(fields).encode(), memory
 
 
@@ -154,12 +157,13 @@ class _Reporting:
         await self._send({"type": "http.response.body", "body": body})
 
     def _with_event(self, body: bytes) -> bytes:
-        if _DONE not in body or not self._reports:
+        # SGLang sends the end as a piece of its own, so that these words inside an answer are not taken for it.
+        if not body.startswith(_DONE) or not self._reports:
             return body
         event = json.dumps(
             {"object": "memory", "choices": [], "sglext": {"memory": self._report()}}, ensure_ascii=False
         )
-        return body.replace(_DONE, f"data: {event}\n\n".encode() + _DONE)
+        return f"data: {event}\n\n".encode() + body
 
     def _report(self) -> Any:
         return self._reports[0] if len(self._reports) == 1 else self._reports

@@ -54,7 +54,9 @@ def merge(output_a: Tensor, lse_a: Tensor, output_b: Tensor, lse_b: Tensor) -> t
     Returns the merged output and log-sum-exp.
     """
     lse = torch.logaddexp(lse_a, lse_b)
-    share_b = torch.where(lse_b == -torch.inf, torch.zeros_like(lse_b), (lse_b - lse).exp()).unsqueeze(-1)
-    part_b = torch.where(share_b > 0, output_b * share_b, torch.zeros_like(output_b))
-    part_a = torch.where(share_b < 1, output_a * (1 - share_b), torch.zeros_like(output_a))
-    return part_a + part_b, lse
+    parts = []
+    for output, part in ((output_a, lse_a), (output_b, lse_b)):
+        share = torch.where(part == -torch.inf, torch.zeros_like(part), (part - lse).exp()).unsqueeze(-1)
+        # An empty part may hold anything, and 0 times NaN is NaN.
+        parts.append(torch.where(share > 0, output * share, torch.zeros_like(output)))
+    return parts[0] + parts[1], lse

@@ -180,6 +180,8 @@ def request_memory(field: object) -> RequestMemory:
         memory = msgspec.convert(dict(field), RequestMemory)
     except msgspec.ValidationError as error:
         raise OptionError(f"`memory` is not valid: {error}.") from error
+    except UnicodeEncodeError:
+        raise OptionError("`memory` is not valid Unicode text.") from None
     if not memory.namespace:
         raise OptionError("`memory.namespace` is empty.")
     try:

@@ -14,6 +14,10 @@ from memory_store import Block
 from .rope import NoRope, Rope
 
 
+# Dtypes that numpy has not, with those that hold their bits.
+_BITS = {torch.bfloat16: torch.uint16, torch.float8_e4m3fn: torch.uint8, torch.float8_e5m2: torch.uint8}
+
+
 @dataclass(frozen=True, slots=True)
 class EventBody:
     """What an event keeps of every attention layer: keys (not rotated) and values `[layers, tokens, key_heads,
@@ -40,15 +44,16 @@ class EventBody:
 def block_of(tensor: Tensor) -> Block:
     """A tensor as a block of the same dtype."""
     tensor = tensor.detach().contiguous()
-    if tensor.dtype == torch.bfloat16:
-        return Block.from_array(tensor.view(torch.uint16).numpy(), "bfloat16")
+    if (bits := _BITS.get(tensor.dtype)) is not None:
+        return Block.from_array(tensor.view(bits).numpy(), str(tensor.dtype).removeprefix("torch."))
     return Block.from_array(tensor.numpy())
 
 
 def tensor_of(block: Block) -> Tensor:
-    """The block's items; bfloat16 as bfloat16."""
+    """The block's items in the block's dtype."""
     tensor = torch.from_numpy(block.array().copy())
-    return tensor.view(torch.bfloat16) if block.dtype == "bfloat16" else tensor
+    dtype = getattr(torch, block.dtype)
+    return tensor.view(dtype) if dtype in _BITS else tensor
 
 
 class PlacedEvents:

@@ -51,8 +51,9 @@ class PromptReader:
         content = [tuple(m) for m in messages if m.role not in self._not_content]
         answered = max((m.end for m in messages if m.role == "assistant"), default=0)
         turn = [tuple(m) for m in messages if m.role not in {"system", "assistant"} and m.start >= answered]
-        if not turn and content:
-            turn = content[-1:]
+        if not turn:
+            # The assistant's own words are to be continued: the turn is what they answer.
+            turn = [tuple(m) for m in messages if m.role not in {"system", "assistant"}][-1:]
         return self._planned(token_ids, content, turn)
 
     def _planned(self, token_ids: Sequence[int], content: list[Any], turn: list[Any]) -> PromptPlan:
