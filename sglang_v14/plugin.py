@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import multiprocessing
 
 
 def register() -> None:
@@ -10,6 +11,8 @@ def register() -> None:
 
     Ends the process with one sentence when it cannot: SGLang itself would log the error and serve without memory.
     """
+    if _detokenizes():
+        return
     from . import hooks as seams
     from .cpu_engine.hooks import register_cpu_hooks
     from .hooks import install
@@ -29,3 +32,9 @@ def register() -> None:
         # SGLang logs what a plugin raises and serves without it.
         raise SystemExit(f"sglang-v14: could not be hooked into SGLang ({type(error).__name__}: {error}).") from error
     atexit.register(listener.closed)
+
+
+def _detokenizes() -> bool:
+    """Whether this is the process that only turns tokens into text: hooking it would import the whole engine there."""
+    target = getattr(multiprocessing.current_process(), "_target", None)
+    return getattr(target, "__name__", "") == "run_detokenizer_process"
