@@ -193,7 +193,9 @@ class EpisodicMemory:
         if not bodies:
             return decision, None
         dtype = torch.float32 if self.view.kv_dtype.itemsize == 1 else self.view.kv_dtype
-        placed = PlacedEvents(bodies, bias_of(recalled), end, self.ropes, dtype, self.view.device)
+        placed = PlacedEvents(
+            bodies, bias_of(recalled), end, self.ropes, dtype, self.view.device, self.options.recall_gap_tokens
+        )
         return decision, placed
 
     def _body(self, recalled: Recalled) -> EventBody | None:

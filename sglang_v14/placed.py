@@ -68,12 +68,16 @@ class PlacedEvents:
         ropes: Mapping[int, Rope | NoRope],
         dtype: torch.dtype,
         device: torch.device,
+        gap: int = 0,
     ) -> None:
+        """`gap` positions are left empty behind every event: what was said apart does not run on."""
         keys = torch.cat([body.keys for body in bodies], dim=1).to(device, torch.float32)
         values = torch.cat([body.values for body in bodies], dim=1).to(device, dtype)
         self.tokens = keys.shape[1]
         self.bias = bias.to(device)
-        positions = torch.arange(end - self.tokens, end, device=device)
+        lengths = torch.tensor([body.keys.shape[1] for body in bodies], device=device)
+        later_gaps = torch.arange(len(bodies), 0, -1, device=device).repeat_interleave(lengths) * gap
+        positions = torch.arange(end - self.tokens, end, device=device) - later_gaps
         self._layers: dict[int, tuple[Tensor, Tensor]] = {}
         for rope, members in _by_rope(bodies[0].layers, ropes):
             rows = [row for row, _ in members]

@@ -111,15 +111,17 @@ class Readings:
         """Put a decision's events in front of the part that is read again."""
         request.sees_from = forward.first_rereadable(row, request.plan.reread_from)
         room = self._memory.room(request, forward.reqs[row.index])
-        request.shift = decision.tokens if decision.tokens <= room else 0
+        gap = self._memory.options.recall_gap_tokens
+        shifted = decision.span(gap) <= room
+        request.shift = decision.span(gap) if shifted else 0
         with self._profile.section("fetch"):
             request.decision, request.placed = self._memory.place(decision, request.sees_from + request.shift)
         if request.placed is None:
             request.shift = 0
             return
-        if request.placed.tokens != decision.tokens and request.shift:
-            # Something could not be fetched: close the gap.
-            request.shift = request.placed.tokens
+        if shifted and request.decision.span(gap) != request.shift:
+            # Something could not be fetched: what is there moves up.
+            request.shift = request.decision.span(gap)
             request.decision, request.placed = self._memory.place(request.decision, request.sees_from + request.shift)
         request.clean_tokens = request.sees_from
         forward.keep_private(row)

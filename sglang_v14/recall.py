@@ -30,9 +30,9 @@ class Decision:
     recalled: tuple[Recalled, ...] = ()
     best: tuple[tuple[Entry, float], ...] = field(default=())
 
-    @property
-    def tokens(self) -> int:
-        return sum(len(r.entry.token_ids) for r in self.recalled)
+    def span(self, gap: int) -> int:
+        """How many positions the events take, with `gap` empty ones behind each."""
+        return sum(len(r.entry.token_ids) + gap for r in self.recalled)
 
     @property
     def ids(self) -> frozenset[bytes]:
@@ -162,17 +162,21 @@ def _within(chosen: list[Recalled], max_tokens: int) -> list[Recalled]:
 def _weighed(index: Index, chosen: Sequence[Recalled], options: MemoryOptions) -> list[Recalled]:
     """Order the events, the best nearest to the prompt, and let a newer event outweigh an older one that it
     overlaps."""
-    ordered = sorted(chosen, key=lambda r: (r.found_by != "cue", r.vote))
-    biased = []
-    for recalled in ordered:
-        newer = any(
-            other.entry.created_at > recalled.entry.created_at
-            and index.overlap(other.entry, recalled.entry) >= options.correction_overlap
-            for other in ordered
+
+    def corrected(one: Recalled) -> bool:
+        return any(
+            other.entry.created_at > one.entry.created_at
+            and index.overlap(other.entry, one.entry) >= options.correction_overlap
+            for other in chosen
         )
-        bias = (-options.correction_bias if newer else 0.0) - (options.cue_bias if recalled.found_by == "cue" else 0.0)
-        biased.append(Recalled(recalled.entry, recalled.vote, bias, recalled.found_by))
-    return sorted(biased, key=lambda r: r.bias == 0.0)
+
+    def bias(one: Recalled) -> float:
+        by_age = options.correction_bias if corrected(one) else 0.0
+        by_step = options.cue_bias if one.found_by == "cue" else 0.0
+        return options.recall_bias - by_age - by_step
+
+    ordered = sorted(chosen, key=lambda one: (not corrected(one), one.found_by != "cue", one.vote))
+    return [Recalled(one.entry, one.vote, bias(one), one.found_by) for one in ordered]
 
 
 def bias_of(recalled: Sequence[Recalled]) -> Tensor:

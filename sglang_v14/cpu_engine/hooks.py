@@ -37,7 +37,6 @@ _NEEDED = (
 _FASTER = (
     CpuHook(f"{_NATIVE}._run_sdpa_forward_extend", attention.run_sdpa_forward_extend, "around"),
     CpuHook(f"{_NATIVE}._run_sdpa_forward_decode", attention.run_sdpa_forward_decode, "around"),
-    CpuHook("sglang.srt.layers.quantization.unquant.UnquantizedLinearMethod.apply", layers.linear, "around"),
     CpuHook("sglang.srt.layers.layernorm.RMSNorm.forward_native", layers.rms_norm, "around"),
     CpuHook("sglang.srt.layers.activation.SiluAndMul.forward_native", layers.silu_and_mul, "around"),
     CpuHook("sglang.srt.layers.rotary_embedding.base.RotaryEmbedding.forward_native", layers.rotary, "around"),

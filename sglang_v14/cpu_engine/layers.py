@@ -10,24 +10,6 @@ import torch
 import torch.nn.functional as F
 
 
-def linear(
-    original: Callable[..., torch.Tensor],
-    method: Any,
-    layer: torch.nn.Module,
-    x: torch.Tensor,
-    bias: torch.Tensor | None = None,
-) -> torch.Tensor:
-    """float32 products through oneDNN, which is faster than the BLAS that PyTorch takes by default.
-
-    ``x`` is ``[..., inputs]``, ``layer.weight`` ``[outputs, inputs]``.
-    """
-    weight = layer.weight
-    if x.dtype != torch.float32 or weight.dtype != torch.float32 or x.numel() == 0:
-        return original(method, layer, x, bias)
-    product: torch.Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
-    return product
-
-
 def rms_norm(
     original: Callable[..., Any],
     norm: Any,

@@ -45,7 +45,7 @@ def chunked_request() -> tuple[Any, Any]:
 
 
 def test_skipping_the_insert() -> None:
-    """0.5.17 inserts all or nothing: a limited request inserts nothing, and its next chunk begins where this one ended."""
+    """0.5.17 inserts all or nothing: a limited request inserts nothing; its next chunk begins behind this one."""
     req, tree = chunked_request()
     assert hook(targets.PREFIX_SKIP, insert=2)(lambda *a, **k: pytest.fail("inserted"), req, tree, chunked=True) is None
     assert req.skip_radix_cache_insert is True

@@ -23,6 +23,7 @@ def model(tmp_path: Path) -> Any:
     """A served model of two attention layers and its directory."""
     (tmp_path / WEIGHTS).write_bytes(os.urandom(300_000))
     (tmp_path / "model-00002.safetensors").write_bytes(os.urandom(1000))
+    (tmp_path / "zeros.gguf").write_bytes(bytes(100_000))
     (tmp_path / "tokenizer.json").write_text("{}")
     (tmp_path / "chat_template.jinja").write_text("{{ messages }}")
     (tmp_path / "README.md").write_text("A model.")
@@ -57,11 +58,12 @@ def _write(name: str, text: str) -> Callable[[Any], None]:
 
 
 def _rename(model: Any) -> None:
-    (Path(model.model_path) / WEIGHTS).rename(Path(model.model_path) / "other.safetensors")
+    (Path(model.model_path) / WEIGHTS).rename(Path(model.model_path) / "model-00000.safetensors")
 
 
 def _append(model: Any) -> None:
-    with (Path(model.model_path) / WEIGHTS).open("ab") as stream:
+    # Whatever is looked at in this file, it is zero.
+    with (Path(model.model_path) / "zeros.gguf").open("ab") as stream:
         stream.write(b"\0")
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import torch
 from torch import Tensor
 from whole_attention import whole_attention
 
-from sglang_v14.merge import attend, merge
+from sglang_v14.merge import attend, attend_masked, merge
 
 TOKENS, KEYS, DIM, SCALE = 7, 60, 16, 0.25
 
@@ -58,7 +60,7 @@ def test_parts_merge_to_the_whole(generator: torch.Generator, cuts: tuple[int, .
     case = Case(generator)
     bounds = [0, *cuts, KEYS]
     merged = case.part(bounds[0], bounds[1])
-    for first, last in zip(bounds[1:-1], bounds[2:], strict=True):
+    for first, last in itertools.pairwise(bounds[1:]):
         merged = merge(*merged, *case.part(first, last))
     assert_same(merged, case.whole())
 
@@ -106,10 +108,41 @@ def test_a_part_that_is_empty_for_some_tokens(generator: torch.Generator) -> Non
     assert torch.equal(output[others], expected[others])
 
 
-@pytest.mark.xfail(strict=True, reason="merge: with both parts empty, what part a happens to hold comes through")
 def test_both_parts_empty() -> None:
     """A part with a log-sum-exp of -inf counts for nothing, also when the other does."""
     nothing = torch.full((2, 3, 4), torch.nan), torch.full((2, 3), -torch.inf)
     output, lse = merge(*nothing, *nothing)
     assert torch.equal(output, torch.zeros(2, 3, 4))
     assert torch.equal(lse, nothing[1])
+
+
+@pytest.mark.parametrize(("heads", "key_heads"), [(4, 4), (6, 2), (3, 1)])
+def test_masked_attention(generator: torch.Generator, heads: int, key_heads: int) -> None:
+    """A bias and keys that a token does not see, in one pass."""
+    case = Case(generator, heads, key_heads)
+    visible = torch.rand(TOKENS, KEYS, generator=generator) < 0.5
+    visible[:, 0] = True
+    visible[2, 1:] = False
+    mask = case.bias.expand(TOKENS, -1).masked_fill(~visible, -torch.inf)
+    expected, _ = whole_attention(case.queries, case.keys, case.values, SCALE, case.bias, visible)
+    found = attend_masked(case.queries, case.keys, case.values, SCALE, mask)
+    torch.testing.assert_close(found.double(), expected, atol=2e-6, rtol=1e-5)
+
+
+def test_masked_attention_is_what_merge_makes(generator: torch.Generator) -> None:
+    """Recalled and own keys in one pass or in two."""
+    case = Case(generator)
+    merged, _ = merge(*case.part(0, 13), *case.part(13, KEYS))
+    found = attend_masked(case.queries, case.keys, case.values, SCALE, case.bias.expand(TOKENS, -1))
+    torch.testing.assert_close(found, merged, atol=5e-6, rtol=1e-5)
+
+
+def test_masked_attention_keeps_the_dtype_of_the_queries(generator: torch.Generator) -> None:
+    """Whatever the keys are kept in."""
+    case = Case(generator)
+    queries, keys, values = case.queries.bfloat16() / 3, case.keys.half(), case.values.half()
+    found = attend_masked(queries, keys, values, SCALE, torch.zeros(TOKENS, KEYS))
+    assert found.dtype == torch.bfloat16
+    visible = torch.ones(TOKENS, KEYS, dtype=torch.bool)
+    expected, _ = whole_attention(queries.float(), keys.float(), values.float(), SCALE, torch.zeros(KEYS), visible)
+    torch.testing.assert_close(found.double(), expected, atol=2e-2, rtol=2e-2)

@@ -85,7 +85,6 @@ def test_an_answer_that_is_to_be_continued() -> None:
     assert found.voting == tuple(at(tokens, QUESTION))
 
 
-@pytest.mark.xfail(strict=True, reason="PromptReader.plan: with remember_assistant the continued answer is the turn")
 def test_an_answer_that_is_to_be_continued_is_no_turn() -> None:
     """`remember_assistant` says what is stored, not who asks: the turn stays the user's."""
     tokens = [*chat(("user", QUESTION), asks=False), START, ROLES["assistant"], NEWLINE, *ANSWER]

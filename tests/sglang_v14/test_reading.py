@@ -11,7 +11,7 @@ from whole_attention import causal, whole_attention
 from sglang_v14 import reading as reading_module
 from sglang_v14.heads import VotingHeads
 from sglang_v14.placed import EventBody, PlacedEvents
-from sglang_v14.reading import Reading, RequestReading, own_lse
+from sglang_v14.reading import Heard, Reading, RequestReading, lse_of, own_lse, visible
 from sglang_v14.rope import Rope
 
 LAYERS = {0: Layer(), 3: Layer(query_heads=6, key_heads=2)}
@@ -43,14 +43,13 @@ def with_recall(
 
 
 class Batch:
-    """A forward of several requests: the queries, values and plain outputs of every layer."""
+    """A forward of several requests: the queries and plain outputs of every layer."""
 
     def __init__(self, generator: torch.Generator, readings: list[RequestReading | None], spans: list[tuple[int, int]]):
         self.readings, self.spans = readings, spans
         self.pool = Pool(LAYERS, [end for _, end in spans], generator)
         tokens = sum(end - start for start, end in spans)
         self.queries = {n: torch.randn(tokens, la.query_heads, 16, generator=generator) for n, la in LAYERS.items()}
-        self.values = {n: torch.randn(buffer.shape, generator=generator) for n, buffer in self.pool.buffers.items()}
         self.plain = {n: torch.cat([self.expected(n, row, None)[0] for row in range(len(spans))]) for n in LAYERS}
         self.outputs = {n: output.float() for n, output in self.plain.items()}
 
@@ -61,7 +60,7 @@ class Batch:
     def expected(self, layer_id: int, row: int, placed: PlacedEvents | None) -> tuple[Tensor, Tensor]:
         slots = self.pool.slots(row, 0, self.spans[row][1])
         queries, positions = self.queries[layer_id][self.rows(row)], torch.arange(*self.spans[row])
-        keys, values = self.pool.keys(layer_id, slots), self.values[layer_id][slots]
+        keys, values = self.pool.keys(layer_id, slots), self.pool.values(layer_id, slots)
         return with_recall(layer_id, queries, positions, keys, values, placed)
 
     def attend(self) -> Reading:
@@ -144,7 +143,7 @@ def test_recall_behind_the_part_that_is_read(generator: torch.Generator) -> None
 
 
 def test_output_of_half_precision(generator: torch.Generator) -> None:
-    """The merge is made in float32 and written back in the model's dtype."""
+    """What is merged is written back in the model's dtype."""
     reading = RequestReading(0, 4, 5, placed=placed_events(generator, (8,), 30))
     batch = Batch(generator, [reading], [(4, 5)])
     batch.outputs = {n: output.to(torch.bfloat16) for n, output in batch.outputs.items()}
@@ -152,6 +151,58 @@ def test_output_of_half_precision(generator: torch.Generator) -> None:
     expected, _ = batch.expected(0, 0, reading.placed)
     assert batch.outputs[0].dtype == torch.bfloat16
     torch.testing.assert_close(batch.outputs[0].double(), expected, atol=2e-2, rtol=2e-2)
+
+
+@pytest.mark.parametrize("row", [1, 3])
+def test_the_lse_can_be_had_later(batch: Batch, row: int) -> None:
+    """From the queries that were kept and the pool, with a recall in place and without: the same to rounding."""
+    batch.attend()
+    at_once = batch.readings[row]
+    assert at_once is not None
+    assert at_once.lse is not None
+    later = RequestReading(row, *batch.spans[row], asking=at_once.asking, placed=at_once.placed, lse_later=True)
+    batch.readings[row] = later
+    batch.attend()
+    assert later.lse is None
+    assert later.queries is not None
+    assert later.asking is not None
+    heard = Heard(later.asking, later.asking, later.queries, None)
+    torch.testing.assert_close(lse_of(batch.pool, HEADS, row, heard, later.placed), at_once.lse, atol=1e-5, rtol=1e-5)
+
+
+def test_visible() -> None:
+    """The bias on the recalled keys for every token, and of the own keys those up to the token's."""
+    inf = torch.inf
+    found = visible(torch.tensor([0.0, -1.5]), 2, 4)
+    assert found.tolist() == [[0.0, -1.5, 0.0, 0.0, 0.0, -inf], [0.0, -1.5, 0.0, 0.0, 0.0, 0.0]]
+
+
+def heard(generator: torch.Generator, *tokens: int, with_lse: bool = True) -> Heard:
+    queries, lse = (
+        torch.randn(len(tokens), 5, 16, generator=generator),
+        torch.randn(5, len(tokens), generator=generator),
+    )
+    return Heard(torch.tensor(tokens), torch.tensor(tokens) + 100, queries, lse if with_lse else None)
+
+
+def test_heard_parts_are_joined(generator: torch.Generator) -> None:
+    """What several chunks left is one, from which tokens can be taken."""
+    a, b = heard(generator, 3, 4, 8), heard(generator, 10, 15)
+    some = Heard.joined([a, b]).of(torch.tensor([4, 10, 15]))
+    assert some.tokens.tolist() == [4, 10, 15]
+    assert some.positions.tolist() == [104, 110, 115]
+    assert torch.equal(some.queries, torch.cat((a.queries[1:2], b.queries)))
+    assert a.lse is not None
+    assert b.lse is not None
+    assert some.lse is not None
+    assert torch.equal(some.lse, torch.cat((a.lse[:, 1:2], b.lse), dim=1))
+
+
+def test_heard_parts_without_their_lse(generator: torch.Generator) -> None:
+    """One part without it leaves the whole without it: none is made up."""
+    joined = Heard.joined([heard(generator, 3), heard(generator, 4, with_lse=False)])
+    assert joined.lse is None
+    assert joined.of(torch.tensor([4])).lse is None
 
 
 @pytest.mark.parametrize("first", [0, 9], ids=["from the start", "behind a prefix"])

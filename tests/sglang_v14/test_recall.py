@@ -35,7 +35,7 @@ def test_the_event_on_the_topic_comes_back() -> None:
     (one,) = decision.recalled
     assert one.vote == pytest.approx(share(10.0, others=4), rel=1e-4)
     assert (one.bias, one.found_by) == (0.0, "prompt")
-    assert decision.tokens == 4
+    assert decision.span(0) == 4 and decision.span(2) == 6
     assert decision.ids == {event(3, 3).id}
     assert decision.best[0] == (one.entry, one.vote)
 

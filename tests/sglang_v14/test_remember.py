@@ -9,7 +9,7 @@ from tiny_model import Layer, rotary_table
 from memory_store import Event
 from sglang_v14.events import Span
 from sglang_v14.heads import VotingHeads
-from sglang_v14.placed import EventBody, PlacedEvents, block_of
+from sglang_v14.placed import EventBody, PlacedEvents
 from sglang_v14.remember import Snapshot, entry_of, events_of, storage_dtype
 from sglang_v14.rope import Rope
 
@@ -133,10 +133,16 @@ def test_storage_dtype() -> None:
     assert storage_dtype(torch.bfloat16) == torch.bfloat16
 
 
-@pytest.mark.xfail(strict=True, raises=TypeError, reason="placed.block_of: numpy knows no float8")
-def test_float8_pools(generator: torch.Generator) -> None:
-    """A pool of float8 keys can be stored: blocks have the dtype."""
-    assert block_of(torch.randn(3, generator=generator).to(torch.float8_e4m3fn)).dtype == "float8_e4m3fn"
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
+def test_float8_pools(generator: torch.Generator, dtype: torch.dtype) -> None:
+    """Events of a float8 pool hold float8; they come back as they are, and can be placed."""
+    (first, _) = Prompt(generator).events(dtype)
+    assert first.body["keys"].dtype == str(dtype).removeprefix("torch.")
+    body = EventBody.from_blocks(first.body)
+    assert body.keys.dtype == body.values.dtype == dtype
+    torch.testing.assert_close(body.keys.float(), Prompt(generator.manual_seed(14)).keys[:, :4], atol=0.3, rtol=0.15)
+    placed = PlacedEvents([body], torch.zeros(4), 50, ROPES, torch.float32, torch.device("cpu"))
+    assert placed.of_layer(2)[0].isfinite().all()
 
 
 def test_size_bytes(generator: torch.Generator) -> None:

@@ -31,7 +31,7 @@ def rotary_table(positions: int, rotary_dim: int, scale: float = 1.0) -> Tensor:
 
 
 class Pool:
-    """Keys of several requests in slots that are not in their tokens' order."""
+    """Keys and values of several requests in slots that are not in their tokens' order."""
 
     def __init__(self, layers: dict[int, Layer], lengths: Sequence[int], generator: torch.Generator) -> None:
         self.layers = layers
@@ -39,13 +39,19 @@ class Pool:
         self.table = torch.zeros(len(lengths), max(lengths), dtype=torch.int32)
         for row, part in enumerate(slots.split(list(lengths))):
             self.table[row, : len(part)] = part
-        self.buffers = {
-            number: torch.randn(len(slots), layer.key_heads, layer.head_dim, generator=generator)
-            for number, layer in layers.items()
-        }
+        self._keys, self._values = (
+            {
+                number: torch.randn(len(slots), layer.key_heads, layer.head_dim, generator=generator)
+                for number, layer in layers.items()
+            }
+            for _ in ("keys", "values")
+        )
 
     def slots(self, row: int, start: int, end: int) -> Tensor:
         return self.table[row, start:end].long()
 
     def keys(self, layer_id: int, slots: Tensor) -> Tensor:
-        return self.buffers[layer_id][slots]
+        return self._keys[layer_id][slots]
+
+    def values(self, layer_id: int, slots: Tensor) -> Tensor:
+        return self._values[layer_id][slots]

@@ -1,6 +1,7 @@
 """Softmax attention of one sequence over keys and values gathered from a pool."""
 
 import functools
+from typing import Any
 
 import torch
 from torch.nn.functional import scaled_dot_product_attention
@@ -28,21 +29,40 @@ def attend(
         ``[new tokens, query heads, value dim]``.
     """
     new, tokens = q.shape[0], k.shape[0]
-    # A single last token sees everything anyway, and PyTorch's own causal mask is aligned to the first token.
-    square = causal and window is None and new == tokens
-    mask = None
-    if causal and not square and (new > 1 or window is not None):
-        mask = _mask(new, tokens, window)
-    out = scaled_dot_product_attention(
-        q.movedim(0, 1)[None],
-        k.to(q.dtype).movedim(0, 1)[None],
-        v.to(q.dtype).movedim(0, 1)[None],
-        attn_mask=mask,
-        is_causal=square and new > 1,
-        scale=scale,
-        enable_gqa=q.shape[1] != k.shape[1],
-    )
+    k, v = k.to(q.dtype), v.to(q.dtype)
+    if not causal or (new == 1 and window is None):
+        # A single last token sees everything anyway.
+        return _attend(q, k, v, scale)
+    if window is None and new == tokens:
+        return _attend(q, k, v, scale, is_causal=True)
+    if window is None and q.shape[-1] == v.shape[-1]:
+        return _behind_prefix(q, k, v, scale)
+    return _attend(q, k, v, scale, attn_mask=_mask(new, tokens, window))
+
+
+def _attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float | None, **which: Any) -> torch.Tensor:
+    grouped = q.shape[1] != k.shape[1]
+    out = scaled_dot_product_attention(_batch(q), _batch(k), _batch(v), scale=scale, enable_gqa=grouped, **which)
     return out[0].movedim(1, 0)
+
+
+def _behind_prefix(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float | None) -> torch.Tensor:
+    """All of the prefix and the causal part of the new tokens, merged by log-sum-exp: no mask, half the products.
+
+    Softmax over two sets of keys is the average of both attentions weighted by ``exp(lse)`` (Dao et al. 2022,
+    "FlashAttention", arXiv:2205.14135, section 3.1).
+    """
+    prefix = k.shape[0] - q.shape[0]
+    flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    before, lse_before = flash(_batch(q), _batch(k[:prefix]), _batch(v[:prefix]), scale=scale)
+    own, lse_own = flash(_batch(q), _batch(k[prefix:]), _batch(v[prefix:]), is_causal=True, scale=scale)
+    share = torch.sigmoid(lse_own - lse_before)[..., None]
+    return torch.lerp(before.float(), own.float(), share)[0].movedim(1, 0).to(q.dtype)
+
+
+def _batch(x: torch.Tensor) -> torch.Tensor:
+    """``[tokens, heads, dim]`` to ``[1, heads, tokens, dim]``."""
+    return x.movedim(0, 1)[None]
 
 
 @functools.lru_cache(maxsize=2)
