@@ -13,7 +13,6 @@ from memory_store import Block
 
 from .rope import NoRope, Rope
 
-
 # Dtypes that numpy has not, with those that hold their bits.
 _BITS = {torch.bfloat16: torch.uint16, torch.float8_e4m3fn: torch.uint8, torch.float8_e5m2: torch.uint8}
 
