@@ -112,8 +112,13 @@ class EpisodicMemory:
         return self._indexes[namespace]
 
     def _entry(self, namespace: str, head: Any) -> Entry | None:
-        entry = entry_of(head, self.heads)
-        return entry if entry is not None else entry_of(head, self.heads, self.store.body(namespace, head.id))
+        if (entry := entry_of(head, self.heads)) is not None:
+            return entry
+        try:
+            return entry_of(head, self.heads, self.store.body(namespace, head.id))
+        except (StoreError, KeyError) as error:
+            self._report_broken(error)
+            return None
 
     # Remembering
 
