@@ -75,6 +75,13 @@ def install(hooks: Sequence[Hook], version: str) -> None:
     for hook in chosen:
         HookRegistry.register(hook.target.path, hook.function, HookType[hook.kind.upper()])
     HookRegistry.apply_hooks()
-    for hook in chosen:
-        if hook.target.path not in HookRegistry._patched:
-            raise SeamError(f"SGLang {version} did not apply the hook on {hook.target.path}.")
+    require_applied([hook.target.path for hook in chosen], version)
+
+
+def require_applied(paths: Sequence[str], version: str) -> None:
+    """Raises `SeamError` unless SGLang applied a hook on each of `paths`."""
+    from sglang.srt.plugins.hook_registry import HookRegistry
+
+    for path in paths:
+        if path not in HookRegistry._patched:
+            raise SeamError(f"SGLang {version} did not apply the hook on {path}.")

@@ -24,8 +24,9 @@ def register() -> None:
 
         environment = Environment.read()
         listener = MemoryListener(environment)
-        register_cpu_hooks()
+        cpu_hooks = register_cpu_hooks()
         install.install(seams.all_hooks(listener), sglang.__version__)
+        install.require_applied([hook.target for hook in cpu_hooks], sglang.__version__)
     except (install.SeamError, OptionError) as error:
         raise SystemExit(f"sglang-v14: {error}") from error
     except Exception as error:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 from sglang_v14 import cpu_engine
-from sglang_v14.cpu_engine import attention, layers
+from sglang_v14.cpu_engine import attention
 from sglang_v14.cpu_engine.kernels.gated_norm import layernorm_fn
 from sglang_v14.cpu_engine.kernels.state_tracking import track_mamba_states_all_layers, track_mamba_states_if_needed
 from sglang_v14.cpu_engine.without_accelerator import default_to_cpu_module, ignore_pinning
@@ -37,9 +37,6 @@ _NEEDED = (
 _FASTER = (
     CpuHook(f"{_NATIVE}._run_sdpa_forward_extend", attention.run_sdpa_forward_extend, "around"),
     CpuHook(f"{_NATIVE}._run_sdpa_forward_decode", attention.run_sdpa_forward_decode, "around"),
-    CpuHook("sglang.srt.layers.layernorm.RMSNorm.forward_native", layers.rms_norm, "around"),
-    CpuHook("sglang.srt.layers.activation.SiluAndMul.forward_native", layers.silu_and_mul, "around"),
-    CpuHook("sglang.srt.layers.rotary_embedding.base.RotaryEmbedding.forward_native", layers.rotary, "around"),
 )
 
 

@@ -1,12 +1,11 @@
-"""The small kernels and faster layers against their formulas, in float64."""
+"""The small kernels and the faster attention against their formulas, in float64."""
 
-from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import pytest
 import torch
 
-from sglang_v14.cpu_engine import attention, layers
+from sglang_v14.cpu_engine import attention
 from sglang_v14.cpu_engine.kernels.attention import attend
 from sglang_v14.cpu_engine.kernels.gated_norm import layernorm_fn
 from sglang_v14.cpu_engine.kernels.gating import fused_gdn_gating_cpu, fused_sigmoid_mul_cpu
@@ -86,65 +85,6 @@ def test_encoder_decoder_models_keep_the_original() -> None:
     lengths = torch.tensor([3])
     attention.run_sdpa_forward_decode(lambda *a, **k: called.append((len(a), k)), *(None,) * 7, lengths, lengths, x=1)
     assert called == [(9, {"x": 1})]
-
-
-def norm_module(dim: int) -> SimpleNamespace:
-    return SimpleNamespace(
-        weight=torch.randn(dim),
-        variance_epsilon=1e-5,
-        hidden_size=dim,
-        variance_size_override=None,
-        override_orig_dtype=None,
-    )
-
-
-def test_rms_norm() -> None:
-    """With and without a residual, which is returned summed and never written."""
-    norm, x, residual = norm_module(16), torch.randn(5, 16), torch.randn(5, 16)
-    kept = residual.clone()
-    out, total = layers.rms_norm(refused, norm, x, residual)
-    assert torch.equal(total, x + residual) and torch.equal(residual, kept)
-    for given, found in ((x + residual, out), (x, layers.rms_norm(refused, norm, x))):
-        wide = given.double()
-        expected = wide / (wide.square().mean(-1, keepdim=True) + 1e-5).sqrt() * norm.weight.double()
-        torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-6)
-
-
-def test_rms_norm_leaves_special_cases_alone() -> None:
-    """Half precision, a further addend, and partial variance."""
-    norm, x = norm_module(16), torch.randn(5, 16)
-    for special, arguments in (
-        (norm, (x.bfloat16(),)),
-        (norm, (x, x, x)),
-        (SimpleNamespace(**{**vars(norm), "variance_size_override": 8}), (x,)),
-    ):
-        assert layers.rms_norm(lambda *a, **k: "original", special, *arguments) == "original"
-
-
-def test_silu_and_mul() -> None:
-    """``silu(gate) * up``; the input stays as it is."""
-    x = torch.randn(3, 8)
-    kept, (gate, up) = x.clone(), x.double().chunk(2, -1)
-    out = layers.silu_and_mul(refused, None, x)
-    torch.testing.assert_close(out.double(), gate * torch.sigmoid(gate) * up, rtol=1e-5, atol=1e-6)
-    assert torch.equal(x, kept)
-
-
-def test_rotary() -> None:
-    """Every pair ``(x[i], x[i + dim / 2])`` is turned by its angle."""
-    dim, positions = 8, torch.tensor([0, 3, 100])
-    angles = torch.arange(128)[:, None] * 10000.0 ** (-torch.arange(0, dim, 2) / dim)
-    cache = torch.cat((angles.cos(), angles.sin()), -1)
-    rope = SimpleNamespace(is_neox_style=True, rotary_dim=dim, head_size=dim, cos_sin_cache=cache)
-    q, k = torch.randn(3, 4 * dim), torch.randn(3, 2 * dim)
-    for given, found in zip((q, k), layers.rotary(refused, rope, positions, q, k), strict=True):
-        first, second = given.double().view(3, -1, dim).chunk(2, -1)
-        turn = torch.polar(torch.ones_like(first[:, :1]), angles[positions].double()[:, None])
-        turned = torch.complex(first, second) * turn
-        expected = torch.cat((turned.real, turned.imag), -1).view_as(given)
-        torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5)
-    partial = SimpleNamespace(**{**vars(rope), "rotary_dim": 4})
-    assert layers.rotary(lambda *a, **k: "original", partial, positions, q, k) == "original"
 
 
 @pytest.mark.parametrize("gate_first", [True, False])

@@ -15,6 +15,7 @@ from sglang_v14.http_memory import MemoryField, hear
 CHAT, COMPLETIONS, GENERATE = "/v1/chat/completions", "/v1/completions", "/generate"
 REPORT = {"recalled": [{"text": "Die Katze heißt Minka."}], "readings": 2}
 DONE = b"data: [DONE]\n\n"
+GONE = {"type": "http.disconnect", "from": "the server"}
 
 
 class App:
@@ -78,7 +79,7 @@ def post(app: App, path: str, body: Any, *, pieces: int = 1, cut: bool = False, 
         messages = messages[:-1]
     sent: list[Any] = []
 
-    messages.append({"type": "http.disconnect"})
+    messages.append(GONE)
 
     async def receive() -> Any:
         assert messages, "asked again after the disconnect"
@@ -253,7 +254,7 @@ def test_disconnect_while_answering() -> None:
     """What comes behind the body reaches the app."""
     app = App()
     post(app, CHAT, {"model": "m", "memory": {"namespace": "alice"}})
-    assert app.next == {"type": "http.disconnect"}
+    assert app.next is GONE
 
 
 # The report

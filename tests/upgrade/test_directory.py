@@ -63,7 +63,8 @@ def test_a_whole_directory(tiny_llama: Path, tmp_path: Path) -> None:
     config = json.loads((out / "config.json").read_text())
     assert config["architectures"] == ["LlamaV14ForCausalLM"]
     assert config["model_type"] == "llama"
-    assert {"version", "voting_heads", "neutral_bank", "markers", "begin"} == set(config["memory"])
+    written = {"version", "voting_heads", "neutral_bank", "markers", "begin", "question_ends", "sentence_ends"}
+    assert written == set(config["memory"])
     options = memory_options(config["memory"], source="config.json")
     assert len(options.voting_heads) == 3
     assert options.neutral_bank == NEUTRAL_BANK
