@@ -24,8 +24,7 @@ def hooks(listener: Listener) -> list[Hook]:
         if listener.insert_limit(req) is None:
             return original(req, tree_cache, **kwargs)
         # 0.5.17 has no partial insert, and one that is skipped must still advance the prefix, or the next chunk of a
-        # chunked
-        # prefill begins at the start again.
+        # chunked prefill begins at the start again.
         req.skip_radix_cache_insert = True
         row = tree_cache.req_to_token_pool.req_to_token[req.req_pool_idx, : req.extend_range.end]
         req.prefix_indices = row.long().clone()

@@ -78,7 +78,7 @@ def _moved(body: bytes, *, native: bool) -> tuple[bytes, RequestMemory | None]:
     refuse."""
     try:
         fields = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return body, None
     if not isinstance(fields, dict) or "memory" not in fields:
         return body, None

@@ -174,8 +174,9 @@ def _stop_on_refusal(step: Callable[[], None]) -> None:
     """SGLang logs what a hook raises; only the end of the server stops one that would be silently wrong."""
     try:
         step()
-    except (refusals.Refusal, OptionError, StoreError, ValueError) as error:
-        sentence = f"sglang-v14: {error}"
+    except Exception as error:
+        expected = isinstance(error, refusals.Refusal | OptionError | StoreError | ValueError)
+        sentence = f"sglang-v14: {error}" if expected else f"sglang-v14: the memory cannot be opened ({error!r})."
         if multiprocessing.parent_process() is None:
             raise SystemExit(sentence) from error
         # In the scheduler's process: the signal by which SGLang's processes tell the main one to end them all.

@@ -62,9 +62,8 @@ class Heard:
 class RequestReading:
     """One request's part of a forward.
 
-    The forward computes its tokens `[start, end)`; `asking` `[n]` are those whose queries are wanted, ascending.
-    Tokens from
-    `sees_from` on attend to `placed`.
+    The forward computes its tokens `[start, end)`; `asking` `[n]` are those whose queries are wanted, ascending, and
+    with them their log-sum-exp unless `lse_later`. Tokens from `sees_from` on attend to `placed`.
     """
 
     table_row: int

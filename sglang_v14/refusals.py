@@ -47,6 +47,11 @@ def check(server_args: Any) -> None:
         raise Refusal(
             f"The memory does not support prefill/decode disaggregation: leave out --disaggregation-mode, {_WITHOUT}."
         )
+    if str(getattr(server_args, "kv_cache_dtype", "auto")).startswith(("fp8", "fp4")):
+        raise Refusal(
+            f"The memory does not support a scaled K/V cache (--kv-cache-dtype is {server_args.kv_cache_dtype}): "
+            f"leave it out, {_WITHOUT}."
+        )
     if getattr(server_args, "speculative_algorithm", None):
         raise Refusal(
             f"The memory does not support speculative decoding yet: leave out --speculative-algorithm, {_WITHOUT}."

@@ -40,6 +40,19 @@ def test_keys_stand_right_before_the_end(generator: torch.Generator, end: int) -
     assert torch.equal(found.bias, torch.arange(8.0))
 
 
+def test_a_gap_behind_every_event(generator: torch.Generator) -> None:
+    """Positions are left empty behind each event, also behind the last; values and biases know nothing of it."""
+    bodies = [body(generator, 2), body(generator, 3), body(generator, 1)]
+    found = PlacedEvents(bodies, torch.arange(6.0), 40, ROPES, torch.float32, CPU, gap=4)
+    positions = torch.tensor([22, 23, 28, 29, 30, 35])
+    for row, layer in enumerate(ROPES):
+        keys, values = found.of_layer(layer)
+        expected = ROPES[layer].apply(torch.cat([one.keys[row] for one in bodies]), positions)
+        torch.testing.assert_close(keys, expected, atol=1e-6, rtol=1e-6)
+        assert torch.equal(values, torch.cat([one.values[row] for one in bodies]))
+    assert found.tokens == 6
+
+
 def test_and_before(generator: torch.Generator) -> None:
     """What comes later stands in front of what is there, with its own bias; neither is moved or changed."""
     here, more = placed([body(generator, 5)], 40), placed([body(generator, 3)], 35)

@@ -229,3 +229,19 @@ def test_bias_of_every_token() -> None:
     newer = event(1, 1, token_ids=(50, 51, 52), created_at=2.0)
     decision = recall([older, newer], cue(1))
     assert torch.equal(bias_of(decision.recalled), torch.tensor([-1.5] * 6 + [0.0] * 3))
+
+
+def test_recall_bias() -> None:
+    """What all recalled events get adds up with what lowers one of them, and does not change their order."""
+    older = event(0, 1, 10.0, token_ids=OLD, created_at=100.0)
+    newer = event(1, 1, 9.0, token_ids=NEW, created_at=200.0)
+    decision = recall([older, newer], cue(1), recall_bias=0.75, correction_bias=1.5)
+    assert numbers(decision) == [0, 1]
+    assert [one.bias for one in decision.recalled] == [-0.75, 0.75]
+
+
+def test_span() -> None:
+    """How many positions the events take, with a gap behind each."""
+    decision = recall([event(0, 1), event(1, 1)], cue(1))
+    assert [decision.span(gap) for gap in (0, 1, 5)] == [8, 10, 18]
+    assert NOTHING.span(5) == 0

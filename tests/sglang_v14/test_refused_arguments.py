@@ -40,6 +40,7 @@ REFUSED: list[tuple[str, Any]] = [
     ("enable_hierarchical_cache", True),
     ("disaggregation_mode", "prefill"),
     ("speculative_algorithm", "EAGLE"),
+    ("kv_cache_dtype", "fp8_e4m3"),
     ("attention_backend", "no_such_backend"),
     ("prefill_attention_backend", "no_such_backend"),
     ("decode_attention_backend", "no_such_backend"),
