@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .heads import VotingHeads
-from .vote import event_lse, shares, votes
+from .vote import event_lse, shares, total_lse, votes
 
 
 @dataclass(slots=True)
@@ -66,7 +66,6 @@ class Bank:
 
     def __init__(self, heads: VotingHeads, token_ids: Sequence[int], keys: Tensor, lengths: Sequence[int]) -> None:
         self._keys = torch.cat([_placed(heads, text) for text in keys.float().split(list(lengths))])
-        self._segments = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(list(lengths)))
         self._heads, self._texts = heads, len(lengths)
         self._texts_with: Counter[int] = Counter()
         first = 0
@@ -79,9 +78,8 @@ class Bank:
         return math.log((1 + self._texts) / (1 + self._texts_with[token]))
 
     def lse(self, queries: Tensor) -> Tensor:
-        """`[texts, heads, tokens]` for rotated queries."""
-        heads = self._heads
-        return event_lse(queries, self._keys, heads.key_row, self._segments, self._texts, heads.scale)
+        """The attention `[heads, tokens]` that rotated queries pay to the whole bank."""
+        return total_lse(queries, self._keys, self._heads.key_row, self._heads.scale)
 
 
 class Index:
@@ -141,10 +139,10 @@ class Index:
         queries = heads.rope.apply(cue.queries.float(), cue.positions)
         keys, segments = self._keys[: self._used], self._segments[: self._used]
         lse = event_lse(queries, keys, heads.key_row, segments, len(self.entries), heads.scale)
-        rivals = cue.lse_own.float().unsqueeze(0)
+        rest = cue.lse_own.float()
         if self._bank is not None:
-            rivals = torch.cat((rivals, self._bank.lse(queries)))
-        return Ballot(lse, torch.logsumexp(rivals, dim=0))
+            rest = torch.logaddexp(rest, self._bank.lse(queries))
+        return Ballot(lse, rest)
 
     def overlap(self, a: Entry, b: Entry) -> float:
         """How much of what the shorter event says the other one says too: 0 to 1, tokens weighed by what they say."""

@@ -13,11 +13,15 @@ measure only how much a text looks like a question.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 
 # A head that sees nothing in an event counts like one that sees this much.
 _LEAST_SHARE = 1e-4
+# Many small steps cost more than their arithmetic, and a large memory's scores of all heads do not fit at once.
+_SCORES_AT_ONCE = 1 << 24
 
 
 def segment_lse(scores: Tensor, segment_of_key: Tensor, segments: int) -> Tensor:
@@ -42,23 +46,41 @@ def event_lse(
     `queries` `[tokens, heads, dim]` and `keys` `[keys, key_heads, dim]` are rotated to their places; `key_head`
     `[heads]` is the row of `keys` that a voting head reads; `scale` is the layer's softmax scale.
     """
-    tokens, heads, _ = queries.shape
+    tokens, heads, dim = queries.shape
     out = queries.new_empty(events, heads, tokens, dtype=torch.float32)
-    for head in range(heads):
-        scores = keys[:, key_head[head]].float() @ queries[:, head].float().T
-        out[:, head] = segment_lse(scores.mul_(scale), event_of_key, events)
+    for some in _heads_at_once(heads, keys.shape[0] * max(tokens, dim)):
+        scores = _scores(queries[:, some], keys[:, key_head[some]], scale)
+        lse = segment_lse(scores.permute(2, 0, 1).reshape(keys.shape[0], -1), event_of_key, events)
+        out[:, some] = lse.view(events, -1, tokens)
     return out
 
 
-def shares(lse_events: Tensor, lse_own: Tensor, lse_bank: Tensor | None = None) -> Tensor:
+def total_lse(queries: Tensor, keys: Tensor, key_head: Tensor, scale: float) -> Tensor:
+    """Log-sum-exp of every query over all keys: `[heads, tokens]`, float32; arguments as for `event_lse`."""
+    tokens, heads, dim = queries.shape
+    out = queries.new_empty(heads, tokens, dtype=torch.float32)
+    for some in _heads_at_once(heads, keys.shape[0] * max(tokens, dim)):
+        out[some] = torch.logsumexp(_scores(queries[:, some], keys[:, key_head[some]], scale), dim=2)
+    return out
+
+
+def _heads_at_once(heads: int, scores_of_head: int) -> Iterator[slice]:
+    step = max(1, _SCORES_AT_ONCE // max(1, scores_of_head))
+    return (slice(first, min(first + step, heads)) for first in range(0, heads, step))
+
+
+def _scores(queries: Tensor, keys: Tensor, scale: float) -> Tensor:
+    """`[heads, tokens, keys]` of queries `[tokens, heads, dim]` and keys `[keys, heads, dim]`."""
+    return torch.bmm(queries.float().transpose(0, 1), keys.float().permute(1, 2, 0)).mul_(scale)
+
+
+def shares(lse_events: Tensor, lse_rest: Tensor) -> Tensor:
     """The events' shares `[events, heads, tokens]` of each token's attention.
 
-    `lse_events` `[events, heads, tokens]`, `lse_own` `[heads, tokens]`, `lse_bank` `[bank, heads, tokens]`.
+    `lse_events` `[events, heads, tokens]`, `lse_rest` `[heads, tokens]` of everything that is no event.
     """
-    rivals = [lse_events, lse_own.unsqueeze(0)]
-    if lse_bank is not None:
-        rivals.append(lse_bank)
-    return (lse_events - torch.logsumexp(torch.cat(rivals), dim=0)).exp()
+    rivals = torch.cat((lse_events, lse_rest.unsqueeze(0)))
+    return (lse_events - torch.logsumexp(rivals, dim=0)).exp()
 
 
 def votes(share: Tensor, top_heads: int) -> Tensor:

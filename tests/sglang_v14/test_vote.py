@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from sglang_v14.vote import event_lse, segment_lse, shares, votes
+from sglang_v14 import vote
+from sglang_v14.vote import event_lse, segment_lse, shares, total_lse, votes
 
 
 def test_segment_lse(generator: torch.Generator) -> None:
@@ -49,8 +50,10 @@ def lse_by_loop(queries: Tensor, keys: Tensor, key_head: list[int], event_of_key
     return out
 
 
-def test_event_lse(generator: torch.Generator) -> None:
-    """Heads that share a row of keys, and the arguments unchanged."""
+@pytest.mark.parametrize("at_once", [1, 1 << 24])
+def test_event_lse(generator: torch.Generator, monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    """Heads that share a row of keys, few or all of them at a time, and the arguments unchanged."""
+    monkeypatch.setattr(vote, "_SCORES_AT_ONCE", at_once)
     queries, keys = torch.randn(4, 3, 8, generator=generator), torch.randn(20, 2, 8, generator=generator)
     event_of_key = torch.arange(20) // 7
     before = queries.clone(), keys.clone()
@@ -62,15 +65,25 @@ def test_event_lse(generator: torch.Generator) -> None:
     assert torch.equal(keys, before[1])
 
 
-@pytest.mark.parametrize("with_bank", [False, True])
-def test_shares_and_the_rest_sum_to_one(generator: torch.Generator, with_bank: bool) -> None:
-    """What no event gets goes to the prompt itself and to the bank."""
-    events, own, bank = (torch.randn(n, 3, 5, generator=generator) for n in (4, 1, 2))
-    share = shares(events, own[0], bank if with_bank else None)
-    total = events.double().exp().sum(0) + own[0].double().exp() + (bank.double().exp().sum(0) if with_bank else 0)
+@pytest.mark.parametrize("at_once", [1, 1 << 24])
+def test_total_lse(generator: torch.Generator, monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    """All keys as one event, however many heads are computed at a time."""
+    monkeypatch.setattr(vote, "_SCORES_AT_ONCE", at_once)
+    queries, keys = torch.randn(4, 3, 8, generator=generator), torch.randn(20, 2, 8, generator=generator)
+    expected = lse_by_loop(queries, keys, [1, 0, 1], torch.zeros(20), 1)[0]
+    found = total_lse(queries, keys, torch.tensor([1, 0, 1]), 0.3)
+    torch.testing.assert_close(found.double(), expected, atol=1e-5, rtol=1e-5)
+
+
+def test_shares_and_the_rest_sum_to_one(generator: torch.Generator) -> None:
+    """What no event gets goes to the rest."""
+    events, rest = torch.randn(4, 3, 5, generator=generator), torch.randn(3, 5, generator=generator)
+    share = shares(events, rest)
+    total = events.double().exp().sum(0) + rest.double().exp()
     torch.testing.assert_close(share.double(), events.double().exp() / total, atol=1e-6, rtol=1e-5)
-    rest = own[0].double().exp() + (bank.double().exp().sum(0) if with_bank else 0)
-    torch.testing.assert_close(share.double().sum(0) + rest / total, torch.ones(3, 5).double(), atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(
+        share.double().sum(0) + rest.double().exp() / total, torch.ones(3, 5).double(), atol=1e-6, rtol=1e-5
+    )
 
 
 def test_an_event_without_keys_has_no_share() -> None:
