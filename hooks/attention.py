@@ -1,17 +1,21 @@
 """Seam: the full-attention layers, whatever back end computes them.
 
 The back end's class is exchanged for a subclass of itself right after it is built, which reaches every back end, alone
-or inside a hybrid one, and leaves the draft model's alone.
+or inside a hybrid one, and leaves the draft model's alone. What computes the attention leaves the log-sum-exp
+`[tokens, heads]` in the back end's `softmax_lse`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import targets
 from .engine import Listener
 from .install import Hook
 from .model_view import ModelView
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # The back ends whose hook was checked against whole attention.
 SUPPORTED_BACKENDS = ("torch_native",)
@@ -35,22 +39,23 @@ def hooks(listener: Listener) -> list[Hook]:
 
 
 def _listening(base: type, listener: Listener) -> type:
-    def tell(layer: Any, queries: Any, output: Any) -> None:
-        listener.attended(
-            layer.layer_id,
-            queries.view(-1, layer.tp_q_head_num, layer.qk_head_dim),
-            output.view(-1, layer.tp_q_head_num, layer.v_head_dim),
-        )
-
     class ListeningBackend(base):  # type: ignore[misc, valid-type]
+        softmax_lse: Tensor | None = None
+
         def forward_extend(self, q: Any, k: Any, v: Any, layer: Any, *args: Any, **kwargs: Any) -> Any:
-            output = super().forward_extend(q, k, v, layer, *args, **kwargs)
-            tell(layer, q, output)
-            return output
+            return self._tell(layer, q, super().forward_extend(q, k, v, layer, *args, **kwargs))
 
         def forward_decode(self, q: Any, k: Any, v: Any, layer: Any, *args: Any, **kwargs: Any) -> Any:
-            output = super().forward_decode(q, k, v, layer, *args, **kwargs)
-            tell(layer, q.reshape(output.shape[0], -1), output)
+            return self._tell(layer, q, super().forward_decode(q, k, v, layer, *args, **kwargs))
+
+        def _tell(self, layer: Any, queries: Tensor, output: Tensor) -> Tensor:
+            lse, self.softmax_lse = self.softmax_lse, None
+            listener.attended(
+                layer.layer_id,
+                queries.reshape(-1, layer.tp_q_head_num, layer.qk_head_dim),
+                output.view(-1, layer.tp_q_head_num, layer.v_head_dim),
+                lse,
+            )
             return output
 
     ListeningBackend.__name__ = ListeningBackend.__qualname__ = f"Listening{base.__name__}"

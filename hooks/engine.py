@@ -60,10 +60,12 @@ class Listener(Protocol):
     def forward(self, forward: Forward) -> Any:
         """A forward of the target model is due; call `forward.run()` and return its result, or another of its kind."""
 
-    def attended(self, layer_id: int, queries: Tensor, output: Tensor) -> None:
-        """A full-attention layer of the forward in progress was computed.
+    def attended(self, layer_id: int, queries: Tensor, output: Tensor, lse: Tensor | None) -> None:
+        """An attention layer of the forward in progress was computed.
 
-        `queries` `[tokens, heads, dim]` are rotated; `output` `[tokens, heads, dim]` may be changed in place.
+        `queries` `[tokens, heads, dim]` are rotated; `output` `[tokens, heads, dim]` may be changed in place. `lse`
+        `[tokens, heads]` is the natural log-sum-exp of the scaled scores, None where the back end has none (layers with
+        a sliding window).
         """
 
     def closed(self) -> None:

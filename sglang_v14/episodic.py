@@ -142,7 +142,7 @@ class EpisodicMemory:
             keys=torch.stack([self.view.keys(layer, slots) for layer in layers]).cpu(),
             values=torch.stack([self.view.values(layer, slots) for layer in layers]).cpu(),
             queries=heard.queries.cpu(),
-            lse=_read(heard.lse),
+            lse=heard.lse.cpu(),
         )
         ticket = self.writer.submit(lambda: events_of(snapshot, self.heads, self.ropes, dtype), snapshot.size_bytes)
         self._queued.update({(snapshot.namespace, span.id): ticket for span in snapshot.spans})
@@ -175,7 +175,7 @@ class EpisodicMemory:
     def _cue(self, heard: Heard, places: Tensor) -> Cue:
         queries = self.heads.rope.undo(heard.queries.float(), heard.positions)
         positions = self.options.vote_gap_tokens + places.clamp(0, _FARTHEST_VOTE)
-        return Cue(queries.cpu(), _read(heard.lse), positions.cpu())
+        return Cue(queries.cpu(), heard.lse.cpu(), positions.cpu())
 
     def room(self, request: MemoryRequest, req: Any) -> int:
         """How far the request's positions can be moved before its answer would leave the rotary table."""
@@ -228,12 +228,6 @@ class EpisodicMemory:
         if type(error) not in self._broken:
             self._broken.add(type(error))
             logger.error("Going on without part of the memory: %s", error)
-
-
-def _read(lse: Tensor | None) -> Tensor:
-    if lse is None:
-        raise RuntimeError("queries were kept without their log-sum-exp")
-    return lse.cpu()
 
 
 def _ropes(view: ModelView) -> dict[int, Rope | NoRope]:

@@ -42,22 +42,20 @@ class VotingHeads:
         self.scale = layers[heads[0][0]].scale
         # Every voting head is turned by the rotation of its layer; almost always there is only one.
         self.rope = ropes[heads[0][0]]
-        self._of_layer: dict[int, list[int]] = {}
+        of_layer: dict[int, list[int]] = {}
         for i, (layer_id, _) in enumerate(heads):
-            self._of_layer.setdefault(layer_id, []).append(i)
+            of_layer.setdefault(layer_id, []).append(i)
+        self._of_layer = {
+            layer_id: (torch.tensor(numbers), torch.tensor([heads[i][1] for i in numbers]))
+            for layer_id, numbers in of_layer.items()
+        }
 
     def __len__(self) -> int:
         return len(self.heads)
 
-    @property
-    def layers(self) -> frozenset[int]:
-        """The layers that have a voting head."""
-        return frozenset(self._of_layer)
-
-    def of_layer(self, layer_id: int) -> tuple[list[int], list[int]]:
-        """The voting heads of a layer: their numbers among the voting heads, and their query heads."""
-        numbers = self._of_layer.get(layer_id, [])
-        return numbers, [self.heads[i][1] for i in numbers]
+    def of_layer(self, layer_id: int) -> tuple[Tensor, Tensor] | None:
+        """The voting heads of a layer: their numbers among the voting heads, and their query heads. None without."""
+        return self._of_layer.get(layer_id)
 
     def keys(self, keys_of_layer: dict[int, Tensor]) -> Tensor:
         """Pick `[tokens, key_rows, dim]` out of all layers' keys `[tokens, key_heads, dim]`."""

@@ -148,9 +148,9 @@ class MemoryListener:
             return forward.run()
         return self._readings.forward(forward, [_request(req) for req in forward.reqs])
 
-    def attended(self, layer_id: int, queries: Tensor, output: Tensor) -> None:
+    def attended(self, layer_id: int, queries: Tensor, output: Tensor, lse: Tensor | None) -> None:
         if self._readings is not None:
-            self._readings.attended(layer_id, queries, output)
+            self._readings.attended(layer_id, queries, output, lse)
 
     def closed(self) -> None:
         if self._memory is not None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 logger = logging.getLogger("sglang_v14")
 
 _REPORT_SECONDS = 10.0
+_NOTHING = nullcontext()
 
 
 class Profile:
@@ -21,12 +22,12 @@ class Profile:
         self._calls: dict[str, int] = {}
         self._reported = time.perf_counter()
 
-    @contextmanager
-    def section(self, name: str) -> Iterator[None]:
+    def section(self, name: str) -> AbstractContextManager[None]:
         """Count what happens inside towards `name`; sections may nest and then count in both."""
-        if not self._enabled:
-            yield
-            return
+        return self._timed(name) if self._enabled else _NOTHING
+
+    @contextmanager
+    def _timed(self, name: str) -> Iterator[None]:
         started = time.perf_counter()
         try:
             yield

@@ -15,7 +15,7 @@ from torch import Tensor
 from .episodic import EpisodicMemory
 from .hooks.forward import Forward, Part, Row
 from .profile import Profile
-from .reading import Heard, Reading, RequestReading, lse_of
+from .reading import Heard, Reading, RequestReading
 from .recall import NOTHING, Decision
 from .request import MemoryRequest
 from .trace import Trace
@@ -30,11 +30,11 @@ class Readings:
         self._memory, self._trace, self._profile = memory, trace, profile
         self._reading: Reading | None = None
 
-    def attended(self, layer_id: int, queries: Tensor, output: Tensor) -> None:
+    def attended(self, layer_id: int, queries: Tensor, output: Tensor, lse: Tensor | None) -> None:
         """See `hooks.engine.Listener.attended`."""
         if self._reading is not None:
             with self._profile.section("attention"):
-                self._reading.attended(layer_id, queries, output)
+                self._reading.attended(layer_id, queries, output, lse)
 
     def forward(self, forward: Forward, requests: Sequence[MemoryRequest | None]) -> Any:
         """Run `forward`, whose i-th request is `requests[i]` (None: without memory)."""
@@ -45,7 +45,7 @@ class Readings:
     @contextmanager
     def _listening(self, rows: Sequence[Row], readings: Sequence[RequestReading | None]) -> Iterator[None]:
         spans = [(row.end - row.start, reading) for row, reading in zip(rows, readings, strict=True)]
-        reading = Reading(self._memory.view, self._memory.heads, spans)
+        reading = Reading(self._memory.view.layers, self._memory.heads, spans)
         self._reading = reading if reading else None
         try:
             yield
@@ -78,10 +78,10 @@ class Readings:
         if request is None or request.was_read:
             return None
         asking = request.asking[(request.asking >= row.start) & (request.asking < row.end)]
-        return RequestReading(row.table_row, row.start, row.end, asking=asking) if len(asking) else None
+        return RequestReading(row.start, row.end, asking=asking) if len(asking) else None
 
     def _hear(self, request: MemoryRequest, reading: RequestReading | None, positions: Tensor | None = None) -> None:
-        if reading is None or reading.queries is None or reading.asking is None:
+        if reading is None or reading.asking is None or reading.queries is None or reading.lse is None:
             return
         at = reading.asking if positions is None else positions
         request.heard.append(Heard(reading.asking, at, reading.queries, reading.lse))
@@ -165,9 +165,7 @@ class Readings:
         if request.readings + 1 < self._memory.options.max_readings and row.end == request.plan.length:
             voting = torch.tensor(request.plan.voting)
             asking = voting[voting >= row.start]
-        return RequestReading(
-            row.table_row, row.start, row.end, asking=asking, placed=request.placed, sees_from=request.sees_from
-        )
+        return RequestReading(row.start, row.end, asking=asking, placed=request.placed, sees_from=request.sees_from)
 
     def _votes_again(
         self, forward: Forward, row: Row, request: MemoryRequest, reading: RequestReading, seconds: float
@@ -195,9 +193,7 @@ class Readings:
                 readings.append(None)
                 continue
             asking = torch.tensor([row.start]) if listens else None
-            readings.append(
-                RequestReading(row.table_row, row.start, row.end, asking=asking, lse_later=True, placed=request.placed)
-            )
+            readings.append(RequestReading(row.start, row.end, asking=asking, placed=request.placed))
         forward.shift_positions([request.shift if request is not None else 0 for request in requests])
         with self._listening(forward.rows, readings):
             output = forward.run()
@@ -217,7 +213,6 @@ class Readings:
     def _reconsider(self, forward: Forward, row: Row, request: MemoryRequest) -> None:
         request.reconsider_at *= 2
         heard = Heard.joined(request.heard)
-        heard.lse = lse_of(self._memory.view, self._memory.heads, row.table_row, heard, request.placed)
         request.heard.clear()
         req = forward.reqs[row.index]
         started = time.perf_counter()

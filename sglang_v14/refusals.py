@@ -56,6 +56,8 @@ def check(server_args: Any) -> None:
         raise Refusal(
             f"The memory does not support speculative decoding yet: leave out --speculative-algorithm, {_WITHOUT}."
         )
+    if (device := getattr(server_args, "device", "cpu")) != "cpu":
+        raise Refusal(f"The memory does not serve on a {device} device yet: use --device cpu, {_WITHOUT}.")
     names = {
         getattr(server_args, name, None)
         for name in ("attention_backend", "prefill_attention_backend", "decode_attention_backend")

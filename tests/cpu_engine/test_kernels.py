@@ -1,5 +1,6 @@
 """The small kernels and the faster attention against their formulas, in float64."""
 
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import pytest
@@ -20,15 +21,19 @@ def refused(*args: Any, **kwargs: Any) -> NoReturn:
     raise AssertionError("the original was called")
 
 
-def naive_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
-    """``seen`` ``[new, tokens]``; loops over heads, in float64."""
+def naive_attention(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, seen: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """``seen`` ``[new, tokens]``; loops over heads, in float64. The output and the log-sum-exp."""
     groups = q.shape[1] // k.shape[1]
     out = torch.full((*q.shape[:2], v.shape[-1]), torch.nan, dtype=torch.float64)
+    lse = torch.full(q.shape[:2], torch.nan, dtype=torch.float64)
     for head in range(q.shape[1]):
         scores = q[:, head].double() @ k[:, head // groups].double().t() * q.shape[-1] ** -0.5
-        weights = torch.softmax(scores.masked_fill(~seen, float("-inf")), -1)
-        out[:, head] = weights @ v[:, head // groups].double()
-    return out
+        scores = scores.masked_fill(~seen, float("-inf"))
+        out[:, head] = torch.softmax(scores, -1) @ v[:, head // groups].double()
+        lse[:, head] = torch.logsumexp(scores, -1)
+    return out, lse
 
 
 @pytest.mark.parametrize(("new", "tokens"), [(1, 1), (1, 9), (5, 5), (4, 11), (9, 11), (70, 200)])
@@ -43,8 +48,21 @@ def test_attention(new: int, tokens: int, window: int | None, causal: bool) -> N
         seen = key <= query
         if window is not None:
             seen &= key >= query - window
-    out = attend(q, k, v, None, causal=causal, window=window)
-    torch.testing.assert_close(out.double(), naive_attention(q, k, v, seen), rtol=1e-5, atol=1e-6)
+    out, lse = attend(q, k, v, None, causal=causal, window=window)
+    expected, expected_lse = naive_attention(q, k, v, seen)
+    torch.testing.assert_close(out.double(), expected, rtol=1e-5, atol=1e-6)
+    assert (lse is None) == (window is not None)
+    if lse is not None:
+        torch.testing.assert_close(lse.double(), expected_lse, rtol=1e-5, atol=1e-6)
+
+
+def test_attention_with_values_of_another_dim() -> None:
+    """As in multi-head latent attention."""
+    q, k, v = torch.randn(3, 4, 8), torch.randn(9, 2, 8), torch.randn(9, 2, 5)
+    out, lse = attend(q, k, v, None, causal=True)
+    expected, _ = naive_attention(q, k, v, torch.arange(9) <= torch.arange(6, 9)[:, None])
+    torch.testing.assert_close(out.double(), expected, rtol=1e-5, atol=1e-6)
+    assert lse is None
 
 
 @pytest.mark.parametrize("window", [-1, 3])
@@ -62,10 +80,12 @@ def test_back_end_reads_the_pool(window: int) -> None:
     q = torch.randn(sum(new), 4, 8)
     out = torch.full_like(q, torch.nan)
     prefix = torch.tensor(totals) - torch.tensor(new)
-    attention.run_sdpa_forward_extend(refused, None, q, out, *common, prefix, torch.tensor(new), None, **options)
+    backend = SimpleNamespace()
+    attention.run_sdpa_forward_extend(refused, backend, q, out, *common, prefix, torch.tensor(new), None, **options)
+    prefill_lse = backend.softmax_lse
     last = torch.stack((q[new[0] - 1], q[-1]))
     decoded = torch.full_like(last, torch.nan)
-    attention.run_sdpa_forward_decode(refused, None, last, decoded, *common, None, **options | {"causal": False})
+    attention.run_sdpa_forward_decode(refused, backend, last, decoded, *common, None, **options | {"causal": False})
     start = 0
     for index, (row, total, count) in enumerate(zip(rows, totals, new, strict=True)):
         slots = table[row, :total].long()
@@ -73,10 +93,16 @@ def test_back_end_reads_the_pool(window: int) -> None:
         seen = key <= query
         if window >= 0:
             seen &= key >= query - window
-        expected = naive_attention(q[start : start + count], pool_k[slots], pool_v[slots], seen)
+        expected, lse = naive_attention(q[start : start + count], pool_k[slots], pool_v[slots], seen)
         torch.testing.assert_close(out[start : start + count].double(), expected, rtol=1e-5, atol=1e-6)
         torch.testing.assert_close(decoded[index].double(), expected[-1], rtol=1e-5, atol=1e-6)
+        if window < 0:
+            found = prefill_lse[start : start + count]
+            torch.testing.assert_close(found.double(), lse, rtol=1e-5, atol=1e-6)
+            torch.testing.assert_close(backend.softmax_lse[index].double(), lse[-1], rtol=1e-5, atol=1e-6)
         start += count
+    if window >= 0:
+        assert prefill_lse is backend.softmax_lse is None
 
 
 def test_encoder_decoder_models_keep_the_original() -> None:

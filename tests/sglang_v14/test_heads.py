@@ -19,10 +19,12 @@ def test_heads_that_share_keys_share_a_row(generator: torch.Generator) -> None:
     assert heads.key_rows == ((2, 1), (5, 1), (2, 0))
     assert heads.key_row.tolist() == [0, 1, 2, 0]
     assert len(heads) == 4
-    assert heads.layers == {2, 5}
-    assert heads.of_layer(2) == ([0, 2, 3], [4, 1, 3])
-    assert heads.of_layer(5) == ([1], [1])
-    assert heads.of_layer(9) == ([], [])
+    of_layer = {layer: heads.of_layer(layer) for layer in (2, 5, 9)}
+    assert {layer: both and [part.tolist() for part in both] for layer, both in of_layer.items()} == {
+        2: [[0, 2, 3], [4, 1, 3]],
+        5: [[1], [1]],
+        9: None,
+    }
     keys = {2: torch.randn(3, 2, 16, generator=generator), 5: torch.randn(3, 4, 16, generator=generator)}
     picked = heads.keys(keys)
     for row, (layer, head) in enumerate(((2, 1), (5, 1), (2, 0))):

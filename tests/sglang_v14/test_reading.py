@@ -8,10 +8,9 @@ from tiny_model import Layer, Pool, rotary_table
 from torch import Tensor
 from whole_attention import causal, whole_attention
 
-from sglang_v14 import reading as reading_module
 from sglang_v14.heads import VotingHeads
 from sglang_v14.placed import EventBody, PlacedEvents
-from sglang_v14.reading import Heard, Reading, RequestReading, lse_of, own_lse, visible
+from sglang_v14.reading import Heard, Reading, RequestReading
 from sglang_v14.rope import Rope
 
 LAYERS = {0: Layer(), 3: Layer(query_heads=6, key_heads=2)}
@@ -50,8 +49,10 @@ class Batch:
         self.pool = Pool(LAYERS, [end for _, end in spans], generator)
         tokens = sum(end - start for start, end in spans)
         self.queries = {n: torch.randn(tokens, la.query_heads, 16, generator=generator) for n, la in LAYERS.items()}
-        self.plain = {n: torch.cat([self.expected(n, row, None)[0] for row in range(len(spans))]) for n in LAYERS}
-        self.outputs = {n: output.float() for n, output in self.plain.items()}
+        plain = {n: [self.expected(n, row, None) for row in range(len(spans))] for n in LAYERS}
+        self.outputs, self.lse = (
+            {n: torch.cat([part[which] for part in parts]).float() for n, parts in plain.items()} for which in (0, 1)
+        )
 
     def rows(self, row: int) -> slice:
         first = sum(end - start for start, end in self.spans[:row])
@@ -65,21 +66,18 @@ class Batch:
 
     def attend(self) -> Reading:
         lengths = [end - start for start, end in self.spans]
-        reading = Reading(self.pool, HEADS, list(zip(lengths, self.readings, strict=True)))
-        for layer_id in (0, 1, 3):
-            queries, output = self.queries.get(layer_id), self.outputs.get(layer_id)
-            if queries is None or output is None:
-                queries = output = torch.full((sum(lengths), 4, 16), torch.nan)
-            reading.attended(layer_id, queries, output)
+        reading = Reading(LAYERS, HEADS, list(zip(lengths, self.readings, strict=True)))
+        for layer_id in LAYERS:
+            reading.attended(layer_id, self.queries[layer_id], self.outputs[layer_id], self.lse[layer_id])
         return reading
 
 
 @pytest.fixture
 def batch(generator: torch.Generator) -> Batch:
     """A request without memory, one that asks, one that recalls from its 5th token on, and one that does both."""
-    recalling = RequestReading(2, 3, 11, placed=placed_events(generator, (4, 6), 30), sees_from=5)
-    both = RequestReading(3, 0, 9, asking=torch.tensor([2, 3, 8]), placed=placed_events(generator, (5,), 20))
-    readings = [None, RequestReading(1, 4, 12, asking=torch.tensor([5, 9, 11])), recalling, both]
+    recalling = RequestReading(3, 11, placed=placed_events(generator, (4, 6), 30), sees_from=5)
+    both = RequestReading(0, 9, asking=torch.tensor([2, 3, 8]), placed=placed_events(generator, (5,), 20))
+    readings = [None, RequestReading(4, 12, asking=torch.tensor([5, 9, 11])), recalling, both]
     return Batch(generator, readings, [(0, 6), (4, 12), (3, 11), (0, 9)])
 
 
@@ -130,12 +128,12 @@ def test_requests_that_do_not_ask_collect_nothing(batch: Batch) -> None:
     recalling = batch.readings[2]
     assert recalling is not None
     assert recalling.queries is None
-    assert not Reading(batch.pool, HEADS, [(6, None), (2, RequestReading(0, 0, 2))])
+    assert not Reading(LAYERS, HEADS, [(6, None), (2, RequestReading(0, 2))])
 
 
 def test_recall_behind_the_part_that_is_read(generator: torch.Generator) -> None:
     """A chunk that ends before `sees_from` is left alone."""
-    reading = RequestReading(0, 0, 5, placed=placed_events(generator, (4,), 30), sees_from=5)
+    reading = RequestReading(0, 5, placed=placed_events(generator, (4,), 30), sees_from=5)
     batch = Batch(generator, [reading], [(0, 5)])
     before = batch.outputs[0].clone()
     batch.attend()
@@ -144,7 +142,7 @@ def test_recall_behind_the_part_that_is_read(generator: torch.Generator) -> None
 
 def test_output_of_half_precision(generator: torch.Generator) -> None:
     """What is merged is written back in the model's dtype."""
-    reading = RequestReading(0, 4, 5, placed=placed_events(generator, (8,), 30))
+    reading = RequestReading(4, 5, placed=placed_events(generator, (8,), 30))
     batch = Batch(generator, [reading], [(4, 5)])
     batch.outputs = {n: output.to(torch.bfloat16) for n, output in batch.outputs.items()}
     batch.attend()
@@ -153,36 +151,25 @@ def test_output_of_half_precision(generator: torch.Generator) -> None:
     torch.testing.assert_close(batch.outputs[0].double(), expected, atol=2e-2, rtol=2e-2)
 
 
-@pytest.mark.parametrize("row", [1, 3])
-def test_the_lse_can_be_had_later(batch: Batch, row: int) -> None:
-    """From the queries that were kept and the pool, with a recall in place and without: the same to rounding."""
-    batch.attend()
-    at_once = batch.readings[row]
-    assert at_once is not None
-    assert at_once.lse is not None
-    later = RequestReading(row, *batch.spans[row], asking=at_once.asking, placed=at_once.placed, lse_later=True)
-    batch.readings[row] = later
-    batch.attend()
-    assert later.lse is None
-    assert later.queries is not None
-    assert later.asking is not None
-    heard = Heard(later.asking, later.asking, later.queries, None)
-    torch.testing.assert_close(lse_of(batch.pool, HEADS, row, heard, later.placed), at_once.lse, atol=1e-5, rtol=1e-5)
+def test_other_layers_are_left_alone(batch: Batch) -> None:
+    """Layers with a sliding window have neither a memory nor a log-sum-exp."""
+    reading = Reading(LAYERS, HEADS, [(6, None), (8, batch.readings[1])])
+    queries = output = torch.full((14, 4, 16), torch.nan)
+    reading.attended(1, queries, output, None)
+    assert batch.readings[1] is not None
+    assert batch.readings[1].queries is None
 
 
-def test_visible() -> None:
-    """The bias on the recalled keys for every token, and of the own keys those up to the token's."""
-    inf = torch.inf
-    found = visible(torch.tensor([0.0, -1.5]), 2, 4)
-    assert found.tolist() == [[0.0, -1.5, 0.0, 0.0, 0.0, -inf], [0.0, -1.5, 0.0, 0.0, 0.0, 0.0]]
+def test_a_back_end_without_lse(batch: Batch) -> None:
+    """Nothing is merged by guess."""
+    reading = Reading(LAYERS, HEADS, [(6, None), (8, batch.readings[1])])
+    with pytest.raises(RuntimeError, match="no log-sum-exp of layer 3"):
+        reading.attended(3, batch.queries[3], batch.outputs[3], None)
 
 
-def heard(generator: torch.Generator, *tokens: int, with_lse: bool = True) -> Heard:
-    queries, lse = (
-        torch.randn(len(tokens), 5, 16, generator=generator),
-        torch.randn(5, len(tokens), generator=generator),
-    )
-    return Heard(torch.tensor(tokens), torch.tensor(tokens) + 100, queries, lse if with_lse else None)
+def heard(generator: torch.Generator, *tokens: int) -> Heard:
+    queries, lse = (torch.randn(*shape, generator=generator) for shape in ((len(tokens), 5, 16), (5, len(tokens))))
+    return Heard(torch.tensor(tokens), torch.tensor(tokens) + 100, queries, lse)
 
 
 def test_heard_parts_are_joined(generator: torch.Generator) -> None:
@@ -192,36 +179,4 @@ def test_heard_parts_are_joined(generator: torch.Generator) -> None:
     assert some.tokens.tolist() == [4, 10, 15]
     assert some.positions.tolist() == [104, 110, 115]
     assert torch.equal(some.queries, torch.cat((a.queries[1:2], b.queries)))
-    assert a.lse is not None
-    assert b.lse is not None
-    assert some.lse is not None
     assert torch.equal(some.lse, torch.cat((a.lse[:, 1:2], b.lse), dim=1))
-
-
-def test_heard_parts_without_their_lse(generator: torch.Generator) -> None:
-    """One part without it leaves the whole without it: none is made up."""
-    joined = Heard.joined([heard(generator, 3), heard(generator, 4, with_lse=False)])
-    assert joined.lse is None
-    assert joined.of(torch.tensor([4])).lse is None
-
-
-@pytest.mark.parametrize("first", [0, 9], ids=["from the start", "behind a prefix"])
-@pytest.mark.parametrize("chunk", [512, 7, 1])
-def test_own_lse(generator: torch.Generator, monkeypatch: pytest.MonkeyPatch, first: int, chunk: int) -> None:
-    """Causal, with grouped heads, in chunks that do and do not divide the tokens."""
-    monkeypatch.setattr(reading_module, "_QUERY_CHUNK", chunk)
-    positions = torch.arange(first, 30)
-    queries, keys = torch.randn(len(positions), 6, 16, generator=generator), torch.randn(30, 2, 16, generator=generator)
-    _, expected = whole_attention(queries, keys, keys, 0.3, torch.zeros(30), causal(positions, 30))
-    torch.testing.assert_close(own_lse(queries, keys, positions, 0.3).double(), expected, atol=2e-6, rtol=1e-5)
-
-
-def test_own_lse_of_some_tokens_and_many(generator: torch.Generator) -> None:
-    """More tokens than are scored at once, not all of them in a row, with one key head for two."""
-    positions = torch.arange(2, 1300, 2)
-    assert len(positions) > reading_module._QUERY_CHUNK
-    queries, keys = torch.randn(len(positions), 2, 8, generator=generator), torch.randn(1300, 1, 8, generator=generator)
-    scores = torch.einsum("thd,nd->thn", queries.double(), keys[:, 0].double()) * 0.3
-    scores[~causal(positions, 1300)[:, None].expand_as(scores)] = -torch.inf
-    expected = torch.logsumexp(scores, dim=-1)
-    torch.testing.assert_close(own_lse(queries, keys, positions, 0.3).double(), expected, atol=2e-6, rtol=1e-5)

@@ -1,10 +1,11 @@
 """Softmax attention of one sequence over keys and values gathered from a pool."""
 
 import functools
-from typing import Any
 
 import torch
 from torch.nn.functional import scaled_dot_product_attention
+
+from sglang_v14 import merge
 
 
 def attend(
@@ -15,7 +16,7 @@ def attend(
     *,
     causal: bool,
     window: int | None = None,
-) -> torch.Tensor:
+) -> tuple[torch.Tensor, torch.Tensor | None]:
     """The queries are those of the last tokens of the sequence.
 
     Args:
@@ -26,43 +27,31 @@ def attend(
         window: with ``causal``, how many tokens before itself a token sees; None for all.
 
     Returns:
-        ``[new tokens, query heads, value dim]``.
+        ``[new tokens, query heads, value dim]``, and the log-sum-exp of the scores ``[new tokens, query heads]``: None
+        with a window, or when keys and values differ in their dims.
     """
     new, tokens = q.shape[0], k.shape[0]
     k, v = k.to(q.dtype), v.to(q.dtype)
-    if not causal or (new == 1 and window is None):
-        # A single last token sees everything anyway.
-        return _attend(q, k, v, scale)
-    if window is None and new == tokens:
-        return _attend(q, k, v, scale, is_causal=True)
-    if window is None and q.shape[-1] == v.shape[-1]:
-        return _behind_prefix(q, k, v, scale)
-    return _attend(q, k, v, scale, attn_mask=_mask(new, tokens, window))
+    if window is not None or q.shape[-1] != v.shape[-1]:
+        return _attend_masked(q, k, v, scale, _mask(new, tokens, window) if causal else None), None
+    # A single last token sees everything anyway.
+    if not causal or new == 1:
+        return merge.attend(q, k, v, scale)
+    if new == tokens:
+        return merge.attend(q, k, v, scale, causal=True)
+    # All of the prefix and the causal part of the new tokens: no mask, half the products.
+    prefix = tokens - new
+    before = merge.attend(q, k[:prefix], v[:prefix], scale)
+    out, lse = merge.merge(*before, *merge.attend(q, k[prefix:], v[prefix:], scale, causal=True))
+    return out.to(q.dtype), lse
 
 
-def _attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float | None, **which: Any) -> torch.Tensor:
+def _attend_masked(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float | None, mask: torch.Tensor | None
+) -> torch.Tensor:
+    batch = [x.movedim(0, 1)[None] for x in (q, k, v)]
     grouped = q.shape[1] != k.shape[1]
-    out = scaled_dot_product_attention(_batch(q), _batch(k), _batch(v), scale=scale, enable_gqa=grouped, **which)
-    return out[0].movedim(1, 0)
-
-
-def _behind_prefix(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float | None) -> torch.Tensor:
-    """All of the prefix and the causal part of the new tokens, merged by log-sum-exp: no mask, half the products.
-
-    Softmax over two sets of keys is the average of both attentions weighted by ``exp(lse)`` (Dao et al. 2022,
-    "FlashAttention", arXiv:2205.14135, section 3.1).
-    """
-    prefix = k.shape[0] - q.shape[0]
-    flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-    before, lse_before = flash(_batch(q), _batch(k[:prefix]), _batch(v[:prefix]), scale=scale)
-    own, lse_own = flash(_batch(q), _batch(k[prefix:]), _batch(v[prefix:]), is_causal=True, scale=scale)
-    share = torch.sigmoid(lse_own - lse_before)[..., None]
-    return torch.lerp(before.float(), own.float(), share)[0].movedim(1, 0).to(q.dtype)
-
-
-def _batch(x: torch.Tensor) -> torch.Tensor:
-    """``[tokens, heads, dim]`` to ``[1, heads, tokens, dim]``."""
-    return x.movedim(0, 1)[None]
+    return scaled_dot_product_attention(*batch, attn_mask=mask, scale=scale, enable_gqa=grouped)[0].movedim(1, 0)
 
 
 @functools.lru_cache(maxsize=2)
