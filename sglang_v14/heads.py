@@ -37,7 +37,7 @@ class VotingHeads:
             raise ValueError("the voting heads differ in their dims")
         self.heads = tuple(heads)
         self.key_rows = tuple(rows)
-        self.key_row = torch.tensor(key_row)
+        self.key_row = key_row
         self.dim = layers[heads[0][0]].head_dim
         self.scale = layers[heads[0][0]].scale
         # Every voting head is turned by the rotation of its layer; almost always there is only one.

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import struct
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
 from .heads import VotingHeads
-from .vote import event_lse, shares, total_lse, votes
+from .vote import margins, total_lse, votes
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class Bank:
     dim]`, not rotated, and the texts' lengths."""
 
     def __init__(self, heads: VotingHeads, token_ids: Sequence[int], keys: Tensor, lengths: Sequence[int]) -> None:
-        self._keys = torch.cat([_placed(heads, text) for text in keys.float().split(list(lengths))])
+        self._keys = torch.cat([_placed(heads, text) for text in keys.float().split(list(lengths))], dim=1)
         self._heads, self._texts = heads, len(lengths)
         self._texts_with: Counter[int] = Counter()
         first = 0
@@ -89,8 +89,8 @@ class Index:
         self._heads, self._bank = heads, bank
         self.entries: list[Entry] = []
         self._by_id: dict[bytes, int] = {}
-        self._keys = torch.empty(0, len(heads.key_rows), heads.dim)
-        self._segments = torch.empty(0, dtype=torch.long)
+        self._keys = torch.empty(len(heads.key_rows), 0, heads.dim)
+        self._event_of_key = torch.empty(0, dtype=torch.long)
         self._used = 0
 
     def __len__(self) -> int:
@@ -110,19 +110,22 @@ class Index:
                 known.created_at = max(known.created_at, entry.created_at)
                 continue
             keys = _placed(self._heads, entry.keys.float())
-            end = self._used + keys.shape[0]
-            if end > self._keys.shape[0]:
-                room = max(end, 2 * self._keys.shape[0], 1024)
-                grown = self._keys.new_empty(room, *self._keys.shape[1:])
-                grown[: self._used] = self._keys[: self._used]
-                segments = self._segments.new_empty(room)
-                segments[: self._used] = self._segments[: self._used]
-                self._keys, self._segments = grown, segments
-            self._keys[self._used : end] = keys
-            self._segments[self._used : end] = len(self.entries)
+            end = self._used + keys.shape[1]
+            if end > self._keys.shape[1]:
+                self._grow(end)
+            self._keys[:, self._used : end] = keys
+            self._event_of_key[self._used : end] = len(self.entries)
             self._used = end
             self._by_id[entry.id] = len(self.entries)
             self.entries.append(entry)
+
+    def _grow(self, least: int) -> None:
+        rows, room, dim = self._keys.shape
+        room = max(least, 2 * room, 1024)
+        keys, event_of_key = self._keys.new_empty(rows, room, dim), self._event_of_key.new_empty(room)
+        keys[:, : self._used] = self._keys[:, : self._used]
+        event_of_key[: self._used] = self._event_of_key[: self._used]
+        self._keys, self._event_of_key = keys, event_of_key
 
     def discard(self, event_ids: Iterable[bytes]) -> None:
         """Forget events."""
@@ -133,16 +136,16 @@ class Index:
         self.entries, self._by_id, self._used = [], {}, 0
         self.add(kept)
 
-    def ballot(self, cue: Cue) -> Ballot:
-        """Let all events stand for election by a cue."""
+    def votes(self, cue: Cue, top_heads: int, bank_bias: float = 0.0) -> Tensor:
+        """Every event's vote `[events]` for a cue; `bank_bias` in nats weighs the bank against it. See `vote`."""
         heads = self._heads
         queries = heads.rope.apply(cue.queries.float(), cue.positions)
-        keys, segments = self._keys[: self._used], self._segments[: self._used]
-        lse = event_lse(queries, keys, heads.key_row, segments, len(self.entries), heads.scale)
         rest = cue.lse_own.float()
         if self._bank is not None:
-            rest = torch.logaddexp(rest, self._bank.lse(queries))
-        return Ballot(lse, rest)
+            rest = torch.logaddexp(rest, self._bank.lse(queries) + bank_bias)
+        keys, event_of_key = self._keys[:, : self._used], self._event_of_key[: self._used]
+        margin = margins(queries, keys, heads.key_row, event_of_key, len(self.entries), rest, heads.scale)
+        return votes(margin, top_heads)
 
     def overlap(self, a: Entry, b: Entry) -> float:
         """How much of what the shorter event says the other one says too: 0 to 1, tokens weighed by what they say."""
@@ -152,22 +155,7 @@ class Index:
         return sum(map(weight, tokens_a & tokens_b)) / smaller if smaller > 0 else 0.0
 
 
-class Ballot:
-    """The attention that a cue pays to every event, `lse` `[events, heads, tokens]`, and to everything else, `rest`
-    `[heads, tokens]`."""
-
-    def __init__(self, lse: Tensor, rest: Tensor) -> None:
-        self._lse, self._rest = lse, rest
-
-    def votes(self, top_heads: int, without: Collection[int] = ()) -> Tensor:
-        """Votes `[events]`; events numbered in `without` do not compete and get 0."""
-        lse = self._lse
-        if without:
-            lse = lse.clone()
-            lse[list(without)] = -torch.inf
-        return votes(shares(lse, self._rest), top_heads)
-
-
 def _placed(heads: VotingHeads, keys: Tensor) -> Tensor:
-    """Keys `[tokens, key_rows, dim]` rotated to just before a prompt that begins at position 0."""
-    return heads.rope.apply(keys, torch.arange(-keys.shape[0], 0))
+    """Keys `[tokens, key_rows, dim]` as `[key_rows, tokens, dim]`, rotated to just before a prompt that begins at
+    position 0."""
+    return heads.rope.apply(keys, torch.arange(-keys.shape[0], 0)).transpose(0, 1)

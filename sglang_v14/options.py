@@ -53,15 +53,16 @@ class MemoryOptions(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_
     vote_gap_tokens: NonNegative = 48
     vote_tokens: Positive = 256
     neutral_bank: tuple[str, ...] = ()
+    bank_bias: Annotated[float, Meta(ge=-20.0, le=20.0)] = 1.0
 
     # The recall.
-    recall_floor: Share = 0.1
+    recall_floor: Share = 0.08
     recall_ratio: Share = 0.6
     recall_gap_tokens: NonNegative = 1
     recall_bias: Annotated[float, Meta(ge=-20.0, le=20.0)] = 0.0
     max_events: Annotated[int, Meta(ge=1, le=64)] = 3
     max_recalled_tokens: Annotated[int, Meta(ge=8)] = 512
-    cue_floor: Share = 0.17
+    cue_floor: Share = 0.14
     cue_tokens: Positive = 24
     cue_bias: Annotated[float, Meta(ge=0.0, le=20.0)] = 0.5
     correction_overlap: Share = 0.5
@@ -81,7 +82,15 @@ class MemoryOptions(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_
         for role, marker in self.markers.items():
             if not marker.start:
                 raise ValueError(f"`markers.{role}.start` is empty")
-        for name in ("recall_floor", "recall_ratio", "recall_bias", "cue_floor", "cue_bias", "correction_bias"):
+        for name in (
+            "bank_bias",
+            "recall_floor",
+            "recall_ratio",
+            "recall_bias",
+            "cue_floor",
+            "cue_bias",
+            "correction_bias",
+        ):
             if not math.isfinite(getattr(self, name)):
                 raise ValueError(f"`{name}` is not a finite number")
 

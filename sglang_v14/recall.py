@@ -60,8 +60,7 @@ def decide(
     """
     if not len(index):
         return NOTHING
-    election = _Election(index, cue, pack(prompt), options, already)
-    best = election.best()
+    best = _best(index, cue, pack(prompt), options, already)
     if not best:
         return NOTHING
     bar = max(options.recall_floor, options.recall_ratio * best[0][1])
@@ -71,46 +70,20 @@ def decide(
     return Decision(tuple(_weighed(index, chosen, options)), tuple(best[:_BEST_SHOWN]))
 
 
-class _Election:
-    """A vote among the events that may be recalled."""
-
-    def __init__(self, index: Index, cue: Cue, text: bytes, options: MemoryOptions, already: Collection[bytes]) -> None:
-        self._index, self._options, self._text = index, options, text
-        self._ballot = index.ballot(cue)
-        self._absent = {n for n, entry in enumerate(index.entries) if entry.id in already or only_asks(entry, options)}
-
-    def best(self) -> list[tuple[Entry, float]]:
-        """The best events with their votes, the best one first.
-
-        Events that say much the same would share one vote between them, so each is counted without the others.
-        """
-        leaders = self._leaders()
-        entries = self._index.entries
-        best = []
-        for n in leaders:
-            twins = {
-                other
-                for other in leaders
-                if other != n and self._index.overlap(entries[n], entries[other]) >= self._options.correction_overlap
-            }
-            votes = self._votes(self._absent | twins) if twins else self._votes(self._absent)
-            best.append((entries[n], float(votes[n])))
-        return sorted(best, key=lambda item: -item[1])
-
-    def _leaders(self) -> list[int]:
-        while True:
-            votes = self._votes(self._absent)
-            order = votes.argsort(descending=True)[: self._options.max_events + _BEST_SHOWN].tolist()
-            # Looked for only among the best: what stands in the prompt attracts its own tokens above all others.
-            repeated = {
-                n for n in order if votes[n] > _NO_VOTE and stands_in(self._index.entries[n].packed, self._text)
-            }
-            if not repeated:
-                return [n for n in order if votes[n] > _NO_VOTE]
-            self._absent |= repeated
-
-    def _votes(self, absent: set[int]) -> Tensor:
-        return self._ballot.votes(self._options.vote_top_heads, absent)
+def _best(
+    index: Index, cue: Cue, text: bytes, options: MemoryOptions, already: Collection[bytes]
+) -> list[tuple[Entry, float]]:
+    """The events that may be recalled with the best votes, the best one first."""
+    votes = index.votes(cue, options.vote_top_heads, options.bank_bias)
+    best: list[tuple[Entry, float]] = []
+    for n in votes.argsort(descending=True).tolist():
+        if len(best) == options.max_events + _BEST_SHOWN or votes[n] <= _NO_VOTE:
+            break
+        entry = index.entries[n]
+        # What stands in the prompt attracts its own tokens above all others.
+        if entry.id not in already and not only_asks(entry, options) and not stands_in(entry.packed, text):
+            best.append((entry, float(votes[n])))
+    return best
 
 
 def only_asks(entry: Entry, options: MemoryOptions) -> bool:
@@ -131,7 +104,7 @@ def _with_next_step(
     if cue is None:
         return chosen
     found = {*already, *(r.entry.id for r in chosen)}
-    best = _Election(index, cue, pack(prompt), options, found).best()
+    best = _best(index, cue, pack(prompt), options, found)
     if best and best[0][1] >= options.cue_floor:
         chosen = [*chosen, Recalled(*best[0], found_by="cue")]
     return chosen

@@ -14,8 +14,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from sglang_v14.vote import event_lse, shares
-
 from .attention import AttentionReader, QueryKey
 
 EVENTS = 48
@@ -135,5 +133,6 @@ def _shares(reader: AttentionReader, layer: int, header_tokens: int, event_key: 
     lse_own = scores.masked_fill(later, -torch.inf).logsumexp(dim=3).flatten(1)
     # The events stand as if each had been read, header and all, and ended right before the cue's prompt.
     keys = reader.rotate(layer, event_key, positions - len(positions))[:, header_tokens:].flatten(0, 1)
-    event_of_key = torch.arange(EVENTS).repeat_interleave(EVENT_TOKENS)
-    return shares(event_lse(query.flatten(0, 1), keys, key_head, event_of_key, EVENTS, scale), lse_own)
+    scores = torch.einsum("thd,nhd->nht", query.flatten(0, 1), keys[:, key_head]) * scale
+    lse = torch.cat((scores.unflatten(0, (EVENTS, EVENT_TOKENS)).logsumexp(dim=1), lse_own.unsqueeze(0)))
+    return torch.softmax(lse, dim=0)[:EVENTS]

@@ -29,7 +29,7 @@ def test_load(tmp_path: Path) -> None:
     assert bank.weight(7) < bank.weight(8) < bank.weight(1)
     index = Index(HEADS, bank)
     index.add([event(0, 0), event(1, 1)])
-    contested, alone = index.ballot(cue(0, 1)).votes(8).tolist()
+    contested, alone = index.votes(cue(0, 1), 8).tolist()
     assert contested == pytest.approx(0.5, abs=0.01)
     assert alone > 0.9
 

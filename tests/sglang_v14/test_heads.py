@@ -17,7 +17,7 @@ def test_heads_that_share_keys_share_a_row(generator: torch.Generator) -> None:
     """Keys are kept once for every key head that is read, and every voting head finds its own."""
     heads = VotingHeads([(2, 4), (5, 1), (2, 1), (2, 3)], LAYERS, ROPES)
     assert heads.key_rows == ((2, 1), (5, 1), (2, 0))
-    assert heads.key_row.tolist() == [0, 1, 2, 0]
+    assert heads.key_row == [0, 1, 2, 0]
     assert len(heads) == 4
     of_layer = {layer: heads.of_layer(layer) for layer in (2, 5, 9)}
     assert {layer: both and [part.tolist() for part in both] for layer, both in of_layer.items()} == {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import pytest
 import torch
@@ -30,46 +31,47 @@ def random_cue(generator: torch.Generator, tokens: int = 3) -> Cue:
     return Cue(queries, torch.randn(2, tokens, generator=generator), 48 + torch.arange(tokens))
 
 
-def votes_by_loop(entries: list[Entry], asked: Cue, absent: set[int], bank: list[torch.Tensor] = ()) -> list[float]:
+def votes_by_loop(
+    entries: list[Entry], asked: Cue, bank: Sequence[torch.Tensor] = (), bank_bias: float = 0.0
+) -> list[float]:
     """Votes with one head after the other, float64: keys stand right before position 0, queries at their positions."""
 
-    def weight(keys: torch.Tensor, head: int, t: int) -> float:
+    def scores(keys: torch.Tensor, head: int, t: int) -> torch.Tensor:
         placed = ROPE.apply(keys.float(), torch.arange(-len(keys), 0))[:, head].double()
-        query = ROPE.apply(asked.queries, asked.positions)[t, head].double()
-        return float((placed @ query * 0.25).exp().sum())
+        return placed @ ROPE.apply(asked.queries, asked.positions)[t, head].double() * 0.25
 
     best = [[0.0, 0.0] for _ in entries]
     for head in range(2):
         for t in range(len(asked.queries)):
-            weights = [0.0 if n in absent else weight(entry.keys, head, t) for n, entry in enumerate(entries)]
-            rest = math.exp(asked.lse_own[head, t]) + sum(weight(keys, head, t) for keys in bank)
-            for n, mine in enumerate(weights):
-                best[n][head] = max(best[n][head], mine / (sum(weights) + rest))
+            neutral = math.exp(bank_bias) * sum(float(scores(keys, head, t).exp().sum()) for keys in bank)
+            rest = math.exp(asked.lse_own[head, t]) + neutral
+            for n, entry in enumerate(entries):
+                mine = float(scores(entry.keys, head, t).max().exp())
+                best[n][head] = max(best[n][head], mine / (mine + rest))
     return [math.sqrt(math.prod(max(value, 1e-4) for value in heads)) for heads in best]
 
 
-def test_ballot(generator: torch.Generator) -> None:
-    """Votes of rotated keys and queries, also when some events do not stand."""
+def test_votes(generator: torch.Generator) -> None:
+    """Of rotated keys and queries; no event changes another one's vote."""
     index = Index(ROTATED)
     entries = [random_entry(generator, n, 3 + n) for n in range(6)]
-    index.add(entries)
     asked = random_cue(generator)
-    ballot = index.ballot(asked)
-    assert ballot.votes(8).tolist() == pytest.approx(votes_by_loop(entries, asked, set()), rel=1e-4)
-    assert ballot.votes(8, {1, 4}).tolist() == pytest.approx(votes_by_loop(entries, asked, {1, 4}), rel=1e-4)
-    assert ballot.votes(8).tolist() == pytest.approx(votes_by_loop(entries, asked, set()), rel=1e-4)
+    for n in range(6):
+        index.add([entries[n]])
+        assert index.votes(asked, 8).tolist() == pytest.approx(votes_by_loop(entries[: n + 1], asked), rel=1e-4)
 
 
-def test_bank_competes(generator: torch.Generator) -> None:
-    """A bank's texts take their part of the attention, each standing right before the prompt."""
+@pytest.mark.parametrize("bias", [0.0, 1.5])
+def test_the_bank_is_part_of_the_rest(generator: torch.Generator, bias: float) -> None:
+    """Each of its texts stands right before the prompt; the bias weighs them all."""
     texts = [torch.randn(n, 2, 16, generator=generator) for n in (5, 9)]
     index = Index(ROTATED, Bank(ROTATED, list(range(14)), torch.cat(texts), [5, 9]))
     entries = [random_entry(generator, n, 4) for n in range(3)]
     index.add(entries)
     asked = random_cue(generator)
-    found = index.ballot(asked).votes(8).tolist()
-    assert found == pytest.approx(votes_by_loop(entries, asked, set(), texts), rel=1e-4)
-    assert all(a < b for a, b in zip(found, votes_by_loop(entries, asked, set()), strict=True))
+    found = index.votes(asked, 8, bias).tolist()
+    assert found == pytest.approx(votes_by_loop(entries, asked, texts, bias), rel=1e-4)
+    assert all(a < b for a, b in zip(found, votes_by_loop(entries, asked), strict=True))
 
 
 def test_growth(generator: torch.Generator) -> None:
@@ -80,16 +82,16 @@ def test_growth(generator: torch.Generator) -> None:
         one_by_one.add([entry])
     at_once.add(entries)
     asked = random_cue(generator)
-    votes = one_by_one.ballot(asked).votes(8)
-    assert torch.equal(votes, at_once.ballot(asked).votes(8))
-    assert votes.tolist() == pytest.approx(votes_by_loop(entries, asked, set()), rel=1e-4)
+    votes = one_by_one.votes(asked, 8)
+    assert torch.equal(votes, at_once.votes(asked, 8))
+    assert votes.tolist() == pytest.approx(votes_by_loop(entries, asked), rel=1e-4)
 
 
 def test_one_event_larger_than_the_capacity(generator: torch.Generator) -> None:
     """Growth leaves room for what comes, however long it is."""
     index = Index(HEADS)
     index.add([event(0, 1), Entry(b"long", "ns", (1,) * 5000, "user", 1.0, torch.zeros(5000, 2, 16)), event(2, 2)])
-    assert index.ballot(cue(2)).votes(8).argmax() == 2
+    assert index.votes(cue(2), 8).argmax() == 2
 
 
 def test_adding_twice() -> None:
@@ -100,25 +102,25 @@ def test_adding_twice() -> None:
     index.add([event(1, 3, created_at=-1.0)])
     assert len(index) == 2
     assert [entry.created_at for entry in index.entries] == [50.0, 1.0]
-    votes = index.ballot(cue(1, 2)).votes(8)
+    votes = index.votes(cue(1, 2), 8)
     assert (votes > 0.9).all()
 
 
 def test_discard(generator: torch.Generator) -> None:
-    """What is forgotten neither votes nor competes; unknown names are no error; it can be told again."""
+    """What is forgotten does not vote; unknown names are no error; it can be told again."""
     index, other = Index(ROTATED), Index(ROTATED)
     entries = [random_entry(generator, n, 5) for n in range(5)]
     index.add(entries)
     index.discard([entries[1].id, entries[3].id, b"unknown"])
     other.add([entries[0], entries[2], entries[4]])
     asked = random_cue(generator)
-    assert torch.equal(index.ballot(asked).votes(8), other.ballot(asked).votes(8))
+    assert torch.equal(index.votes(asked, 8), other.votes(asked, 8))
     assert entries[1].id not in index
     assert index.entry(entries[1].id) is None
     assert index.entry(entries[4].id) is entries[4]
     index.add([entries[1]])
     assert [entry.id for entry in index.entries] == [entries[n].id for n in (0, 2, 4, 1)]
-    assert len(index.ballot(asked).votes(8)) == 4
+    assert len(index.votes(asked, 8)) == 4
 
 
 def test_overlap_without_a_bank() -> None:

@@ -74,6 +74,8 @@ FAULTS: list[tuple[str, Any]] = [
     ("cue_floor", math.nan),
     ("cue_tokens", 0),
     ("recall_gap_tokens", -1),
+    ("bank_bias", -21),
+    ("bank_bias", math.nan),
     ("recall_bias", 21),
     ("recall_bias", math.nan),
     ("cue_bias", -1),

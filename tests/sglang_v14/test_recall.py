@@ -33,7 +33,7 @@ def test_the_event_on_the_topic_comes_back() -> None:
     decision = recall([event(n, n) for n in range(5)], cue(3))
     assert numbers(decision) == [3]
     (one,) = decision.recalled
-    assert one.vote == pytest.approx(share(10.0, others=4), rel=1e-4)
+    assert one.vote == pytest.approx(share(10.0), rel=1e-4)
     assert (one.bias, one.found_by) == (0.0, "prompt")
     assert decision.span(0) == 4 and decision.span(2) == 6
     assert decision.ids == {event(3, 3).id}
@@ -60,7 +60,7 @@ def test_floor() -> None:
 def test_ratio() -> None:
     """A second event comes along only when it is about as good as the best one, and then stands farther away."""
     entries = [event(0, 1, strength=10.0), event(1, 2, strength=5.0)]
-    best, second = share(10.0, others=1), share(5.0, others=1)
+    best, second = share(10.0), share(5.0)
     assert numbers(recall(entries, cue(1, 2), recall_ratio=second / best + 0.01)) == [0]
     assert numbers(recall(entries, cue(1, 2), recall_ratio=second / best - 0.01)) == [1, 0]
 
@@ -83,13 +83,13 @@ def test_max_recalled_tokens() -> None:
 
 
 def test_text_that_stands_in_the_prompt() -> None:
-    """An event that the prompt repeats takes no part: it is not recalled, and no rival of another one."""
+    """An event that the prompt repeats takes no part: it is not recalled."""
     repeated, other = event(0, 1, strength=14.0), event(1, 1, strength=7.0)
     prompt = [*PROMPT, *repeated.token_ids, 9004]
     decision = recall([repeated, other], cue(1), prompt=prompt)
     assert numbers(decision) == [1]
     assert decision.recalled[0].vote == pytest.approx(share(7.0), rel=1e-4)
-    assert numbers(recall([repeated, other], cue(1))) == [0]
+    assert numbers(recall([repeated, other], cue(1))) == [1, 0]
     assert recall([repeated], cue(1), prompt=prompt).recalled == ()
 
 
@@ -102,7 +102,7 @@ def test_many_events_that_stand_in_the_prompt() -> None:
 
 
 def test_events_that_are_recalled_already() -> None:
-    """They take no part, and what comes on top says what found it."""
+    """They are not recalled again, and what comes on top says what found it."""
     decision = recall([event(0, 1), event(1, 1, 8.0)], cue(1), already={event(0, 1).id}, found_by="answer")
     assert numbers(decision) == [1]
     assert decision.recalled[0].found_by == "answer"
@@ -144,7 +144,7 @@ def test_second_step() -> None:
 
 
 def test_second_step_comes_on_top_of_max_events() -> None:
-    """It is no rival of what the prompt itself asks for."""
+    """It takes no place of what the prompt itself asks for."""
     assert numbers(recall([event(0, 1, asks=2), event(1, 2)], cue(1), max_events=1)) == [1, 0]
 
 
@@ -207,11 +207,10 @@ def test_events_of_the_same_time() -> None:
 
 
 def test_events_that_say_the_same_do_not_share_one_vote() -> None:
-    """Each is counted without the other; together each would have half."""
+    """None is a rival of another one."""
     twins = [event(n, 1, token_ids=(50, 51, 52, 60 + n)) for n in range(3)]
     decision = recall([*twins, event(9, 4)], cue(1))
-    assert len(decision.recalled) == 3
-    assert [one.vote for one in decision.recalled] == pytest.approx([share(10.0, others=1)] * 3, rel=1e-4)
+    assert [one.vote for one in decision.recalled] == pytest.approx([share(10.0)] * 3, rel=1e-4)
 
 
 def test_a_second_step_that_is_corrected() -> None:

@@ -51,7 +51,6 @@ def cue(*topics: int) -> Cue:
     return Cue(queries, torch.full((2, len(topics)), OWN), torch.arange(len(topics)))
 
 
-def share(strength: float, others: int = 0, tokens: int = 4) -> float:
-    """The vote of an event on the cue's topic beside `others` events of as many tokens that are not."""
-    mine = math.exp(strength) + tokens - 1
-    return mine / (mine + math.exp(OWN) + tokens * others)
+def share(strength: float) -> float:
+    """The vote of an event on the cue's topic."""
+    return 1 / (1 + math.exp(OWN - strength))
