@@ -59,12 +59,12 @@ class MemoryOptions(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_
     recall_floor: Share = 0.08
     recall_ratio: Share = 0.6
     recall_gap_tokens: NonNegative = 1
-    recall_bias: Annotated[float, Meta(ge=-20.0, le=20.0)] = 0.0
+    recall_bias: Annotated[float, Meta(ge=-20.0, le=20.0)] = 0.3
     max_events: Annotated[int, Meta(ge=1, le=64)] = 3
     max_recalled_tokens: Annotated[int, Meta(ge=8)] = 512
-    cue_floor: Share = 0.14
+    cue_floor: Share = 0.17
     cue_tokens: Positive = 24
-    cue_bias: Annotated[float, Meta(ge=0.0, le=20.0)] = 0.5
+    cue_bias: Annotated[float, Meta(ge=0.0, le=20.0)] = 0.0
     correction_overlap: Share = 0.5
     correction_bias: Annotated[float, Meta(ge=0.0, le=20.0)] = 1.5
     reread_tokens: Positive = 512

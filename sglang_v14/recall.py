@@ -137,8 +137,10 @@ def _weighed(index: Index, chosen: Sequence[Recalled], options: MemoryOptions) -
     overlaps."""
 
     def corrected(one: Recalled) -> bool:
+        # What brings up a second step shares words with it: that is how it found it.
         return any(
             other.entry.created_at > one.entry.created_at
+            and other.found_by == one.found_by
             and index.overlap(other.entry, one.entry) >= options.correction_overlap
             for other in chosen
         )

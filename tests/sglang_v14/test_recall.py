@@ -20,7 +20,8 @@ def recall(entries: list[Entry], asked: Cue, *, prompt: list[int] = PROMPT, **se
     found_by = settings.pop("found_by", "prompt")
     index = Index(HEADS)
     index.add(entries)
-    return decide(index, asked, prompt, MemoryOptions(**settings), already=already, found_by=found_by)
+    options = MemoryOptions(**{"recall_bias": 0.0, **settings})
+    return decide(index, asked, prompt, options, already=already, found_by=found_by)
 
 
 def numbers(decision: Decision) -> list[int]:
@@ -213,13 +214,13 @@ def test_events_that_say_the_same_do_not_share_one_vote() -> None:
     assert [one.vote for one in decision.recalled] == pytest.approx([share(10.0)] * 3, rel=1e-4)
 
 
-def test_a_second_step_that_is_corrected() -> None:
-    """Both weights add up on an event that was found by a cue and overlaps a newer one."""
+def test_a_second_step_is_no_correction() -> None:
+    """What brings up a second step shares words with it; being newer it does not correct it."""
     first = event(0, 1, asks=2, token_ids=(70, 71, 52, 53), created_at=300.0)
     second = event(1, 2, token_ids=(80, 81, 52, 53), created_at=100.0)
     decision = recall([first, second], cue(1), cue_bias=0.5, correction_bias=1.5)
     assert numbers(decision) == [1, 0]
-    assert [one.bias for one in decision.recalled] == [-2.0, 0.0]
+    assert [one.bias for one in decision.recalled] == [-0.5, 0.0]
 
 
 def test_bias_of_every_token() -> None:
