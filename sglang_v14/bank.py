@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from .heads import VotingHeads
@@ -11,11 +13,16 @@ from .options import OptionError
 BANK_FILE = "memory/bank.safetensors"
 
 
+def bank_metadata(heads: Sequence[Sequence[int]]) -> dict[str, str]:
+    """What the file says of itself: the voting heads that its keys are for."""
+    return {"voting_heads": json.dumps([list(head) for head in heads])}
+
+
 def load_bank(model_path: str, heads: VotingHeads) -> Bank:
     """Load `memory/bank.safetensors`: `token_ids` `[tokens]`, `keys` `[tokens, key_rows, dim]` (not rotated) and
     `lengths` `[texts]`.
 
-    Raises `OptionError` when the file is missing or was made for other voting heads.
+    Raises `OptionError` when the file is missing, damaged or was made for other voting heads.
     """
     from safetensors import safe_open
 
@@ -24,10 +31,13 @@ def load_bank(model_path: str, heads: VotingHeads) -> Bank:
         raise OptionError(f"{file} is missing: make the directory again with `sglang-v14 upgrade`.")
     with safe_open(str(file), framework="pt") as bank:
         token_ids, keys, lengths = (bank.get_tensor(name) for name in ("token_ids", "keys", "lengths"))
+        made_for = bank.metadata() or {}
     expected = (len(heads.key_rows), heads.dim)
-    if tuple(keys.shape[1:]) != expected or int(lengths.sum()) != keys.shape[0]:
+    if made_for != bank_metadata(heads.heads) or tuple(keys.shape[1:]) != expected:
         raise OptionError(
-            f"{file} was made for other voting heads (it holds {tuple(keys.shape)}, the heads need [tokens, "
-            f"{expected[0]}, {expected[1]}]): make the directory again with `sglang-v14 upgrade`."
+            f"{file} was made for other voting heads than those of config.json: make the directory again with "
+            "`sglang-v14 upgrade`."
         )
+    if not int(lengths.sum()) == keys.shape[0] == token_ids.shape[0]:
+        raise OptionError(f"{file} is damaged: make the directory again with `sglang-v14 upgrade`.")
     return Bank(heads, token_ids.tolist(), keys, lengths.tolist())

@@ -47,19 +47,19 @@ class MemoryField:
         if memory is None or not memory.report or path in _NATIVE_PATHS:
             await self._app(scope, replay, send)
             return
-        reports: list[Any] = []
+        reports: dict[Any, list[Any]] = {}
         scope[_SCOPE_KEY] = reports
         await self._app(scope, replay, _Reporting(send, reports))
 
 
 def hear(response: MutableMapping[str, Any], http_request: Any) -> None:
     """Keep the report of a response's `meta_info` for the HTTP request that it answers."""
-    report = (response.get("meta_info") or {}).get("memory")
-    if not report or http_request is None:
-        return
+    meta = response.get("meta_info") or {}
+    report = [item for item in meta.get("memory") or () if item is not None]
     reports = getattr(http_request, "scope", {}).get(_SCOPE_KEY)
-    if reports is not None:
-        reports[:] = [item for item in report if item is not None]
+    if report and reports is not None:
+        # Pieces of a stream follow one another; choices and prompts of one request have ids of their own.
+        reports[meta.get("id")] = report
 
 
 async def _whole_body(receive: Receive) -> tuple[bytes, bool]:
@@ -124,7 +124,7 @@ class _Replay:
 class _Reporting:
     """Puts the report into a JSON response, or in front of the end of an event stream."""
 
-    def __init__(self, send: Send, reports: list[Any]) -> None:
+    def __init__(self, send: Send, reports: dict[Any, list[Any]]) -> None:
         self._send, self._reports = send, reports
         self._start: Message | None = None
         self._body = b""
@@ -166,4 +166,5 @@ class _Reporting:
         return f"data: {event}\n\n".encode() + body
 
     def _report(self) -> Any:
-        return self._reports[0] if len(self._reports) == 1 else self._reports
+        reports = [item for report in self._reports.values() for item in report]
+        return reports[0] if len(reports) == 1 else reports

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from sglang_v14.bank import BANK_FILE
+from sglang_v14.bank import BANK_FILE, bank_metadata
 
 from .attention import AttentionReader
 from .calibration import Frame
@@ -35,8 +35,15 @@ def encode_bank(
     return torch.cat(keys), torch.tensor([len(text) for text in texts], dtype=torch.int32)
 
 
-def write_bank(directory: Path, texts: Sequence[Sequence[int]], keys: Tensor, lengths: Tensor) -> None:
-    """Write the texts' token ids and what `encode_bank` returned to the directory's bank file."""
+def write_bank(
+    directory: Path,
+    texts: Sequence[Sequence[int]],
+    keys: Tensor,
+    lengths: Tensor,
+    heads: Sequence[tuple[int, int]],
+) -> None:
+    """Write the texts' token ids and what `encode_bank` returned for `heads` to the directory's bank file."""
     token_ids = torch.tensor([token for text in texts for token in text], dtype=torch.int32)
     (directory / BANK_FILE).parent.mkdir(exist_ok=True)
-    save_file({"token_ids": token_ids, "keys": keys.contiguous(), "lengths": lengths}, str(directory / BANK_FILE))
+    tensors = {"token_ids": token_ids, "keys": keys.contiguous(), "lengths": lengths}
+    save_file(tensors, str(directory / BANK_FILE), metadata=bank_metadata(heads))

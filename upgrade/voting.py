@@ -39,7 +39,8 @@ class Calibration:
 
         from .bank_keys import write_bank
 
-        write_bank(directory, self.bank_texts, self.bank_keys, self.bank_lengths)
+        heads = [(head.layer, head.head) for head in self.heads]
+        write_bank(directory, self.bank_texts, self.bank_keys, self.bank_lengths, heads)
         share_readable(directory / BANK_FILE)
 
 

@@ -29,6 +29,8 @@ def _v14_directory(folder: Path, save: Callable[[Path], Any], heads: list[list[i
     import torch
     from safetensors.torch import save_file
 
+    from sglang_v14.bank import bank_metadata
+
     save(folder)
     config = json.loads((folder / "config.json").read_text())
     config["architectures"] = [config["architectures"][0].replace("For", "V14For")]
@@ -41,7 +43,7 @@ def _v14_directory(folder: Path, save: Callable[[Path], Any], heads: list[list[i
         "keys": torch.randn(4, rows, head_dim),
         "lengths": torch.tensor([4], dtype=torch.int32),
     }
-    save_file(bank, folder / "memory" / "bank.safetensors")
+    save_file(bank, folder / "memory" / "bank.safetensors", metadata=bank_metadata(heads))
 
 
 def _run(folder: Path, requests: list[dict[str, Any]], **arguments: Any) -> list[dict[str, Any]]:

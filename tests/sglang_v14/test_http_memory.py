@@ -28,8 +28,9 @@ class App:
         content_type: bytes = b"application/json",
         status: int = 200,
         report: Any = None,
+        others: Sequence[Any] = (),
     ) -> None:
-        self.pieces, self.content_type, self.status, self.report = pieces, content_type, status, report
+        self.pieces, self.content_type, self.status, self.reports = pieces, content_type, status, [report, *others]
         self.called = False
         self.body = b""
         self.next: dict[str, Any] | None = None
@@ -43,7 +44,8 @@ class App:
             self.body += message["body"]
             if not message.get("more_body"):
                 break
-        hear({"meta_info": {"memory": self.report}}, SimpleNamespace(scope=scope))
+        for n, report in enumerate(self.reports):
+            hear({"meta_info": {"id": f"request-{n}", "memory": report}}, SimpleNamespace(scope=scope))
         headers = [(b"content-type", self.content_type)]
         if self.content_type == b"application/json":
             headers.append((b"content-length", str(sum(map(len, self.pieces))).encode()))
@@ -328,6 +330,13 @@ def test_error_responses_carry_no_report() -> None:
     answer = post(App([b'{"error": 1}'], status=400, report=[REPORT]), CHAT, ASKING)
     assert answer.status == 400
     assert answer.body == b'{"error": 1}'
+
+
+def test_several_choices_or_prompts() -> None:
+    """Each has a report of its own, in order."""
+    other = {"recalled": [], "readings": 1}
+    answer = post(App(report=[None, REPORT], others=[[other], None]), CHAT, ASKING)
+    assert json.loads(answer.body)["sglext"]["memory"] == [REPORT, other]
 
 
 def test_hear_without_a_request() -> None:
