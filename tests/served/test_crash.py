@@ -10,7 +10,7 @@ from pathlib import Path
 from sglang_v14.evals.functional.client import ChatClient, Memory, SuiteError
 from sglang_v14.evals.server import Server
 
-ROUNDS = int(os.environ.get("SGLANG_V14_KILL_ROUNDS", "2"))
+ROUNDS = int(os.environ.get("SGLANG_V14_KILL_ROUNDS", "20"))
 
 
 def test_sigkill_loses_no_acknowledged_event(start_server: Callable[..., Server], tmp_path: Path) -> None:
