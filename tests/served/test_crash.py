@@ -11,6 +11,8 @@ from sglang_v14.evals.functional.client import ChatClient, Memory, SuiteError
 from sglang_v14.evals.server import Server
 
 ROUNDS = int(os.environ.get("SGLANG_V14_KILL_ROUNDS", "20"))
+# Clearing a large pool is a tenth of a start.
+_SMALL = ("--max-total-tokens", "4096")
 
 
 def test_sigkill_loses_no_acknowledged_event(start_server: Callable[..., Server], tmp_path: Path) -> None:
@@ -21,7 +23,7 @@ def test_sigkill_loses_no_acknowledged_event(start_server: Callable[..., Server]
     draws = random.Random(14)
     acknowledged = 0
     for number in range(ROUNDS):
-        server = start_server(tmp_path)
+        server = start_server(tmp_path, *_SMALL)
         server.start()
         client = ChatClient(server.base_url)
         stats = client.store_stats()
@@ -29,7 +31,7 @@ def test_sigkill_loses_no_acknowledged_event(start_server: Callable[..., Server]
         answered = _tell_until_killed(client, server, number, draws.uniform(0.5, 4.0))
         # The last answered request's own event may still have been on its way.
         acknowledged = stats.events + max(0, answered - 1)
-    server = start_server(tmp_path)
+    server = start_server(tmp_path, *_SMALL)
     with server:
         stats = ChatClient(server.base_url).store_stats()
         assert stats is not None and stats.events >= acknowledged > 0
