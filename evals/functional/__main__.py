@@ -22,6 +22,7 @@ from .preflight import examine
 from .progress import ProgressBar
 from .run import Run
 from .suite import run_checks
+from .texts import ENGLISH, Texts
 
 _RESTART_SECONDS = 900.0
 _USAGE_ERROR = 2
@@ -37,10 +38,18 @@ class MemoryField(StrEnum):
     ABSENT = "absent"
 
 
+class TextSet(StrEnum):
+    """The sets of texts: plain English, or the language that the tiny hybrid was trained on."""
+
+    ENGLISH = "english"
+    TINY_HYBRID = "tiny-hybrid"
+
+
 @app.command()
 def main(
     base_url: Annotated[str, typer.Option(help="The server, with or without /v1.")] = "http://127.0.0.1:8000",
     quick: Annotated[bool, typer.Option("--quick", help="A small slice of every check.")] = False,
+    texts: Annotated[TextSet, typer.Option(help="What is told and asked.")] = TextSet.ENGLISH,
     checks: Annotated[str, typer.Option(help=f"Comma-separated, of: {', '.join(CHECKS)}.")] = "",
     json_path: Annotated[Path | None, typer.Option("--json", help="Write everything, with every reply.")] = None,
     markdown_path: Annotated[Path | None, typer.Option("--markdown", help="Write the table.")] = None,
@@ -54,6 +63,7 @@ def main(
         typer.Option(help="required: stop if no memory is reported; optional: go on; absent: never send the field."),
     ] = MemoryField.REQUIRED,
     shared_namespace: Annotated[bool, typer.Option("--shared-namespace", help="One memory for all checks.")] = False,
+    chatter: Annotated[int | None, typer.Option(min=1, help="Unrelated chats before `later` asks.")] = None,
     long_prompt_tokens: Annotated[int | None, typer.Option(min=100, help="Length of the long prompts.")] = None,
     reply_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens of a reply.")] = None,
     extra_body: Annotated[str, typer.Option(help="JSON object that goes into every request.")] = "{}",
@@ -66,7 +76,7 @@ def main(
     console = Console(stderr=True)
     names = _names(checks) or list(CHECKS)
     required = _names(require)
-    changes = {"long_prompt_tokens": long_prompt_tokens, "reply_tokens": reply_tokens}
+    changes = {"chatter": chatter, "long_prompt_tokens": long_prompt_tokens, "reply_tokens": reply_tokens}
     plan = (QUICK if quick else FULL).changed(**{name: value for name, value in changes.items() if value is not None})
     client = ChatClient(
         base_url,
@@ -84,6 +94,7 @@ def main(
         run = Run(
             client,
             plan,
+            texts=_texts(texts),
             abilities=abilities,
             concurrency=concurrency,
             shared_namespace=shared_namespace,
@@ -108,6 +119,14 @@ def main(
     if missed := result.missed(required):
         console.print(f"[red]goal missed:[/red] {'; '.join(row.title for row in missed)}", highlight=False)
         raise typer.Exit(1)
+
+
+def _texts(name: TextSet) -> Texts:
+    if name is TextSet.ENGLISH:
+        return ENGLISH
+    from ..tiny_hybrid.suite_texts import suite
+
+    return suite(seed=1)
 
 
 def _names(text: str) -> list[str]:

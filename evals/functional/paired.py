@@ -6,7 +6,6 @@ import msgspec
 
 from .client import Memory, Reply
 from .run import Run
-from .texts.facts import FACTS
 
 _FACTS_TOLD = 4
 
@@ -34,7 +33,7 @@ def run_pairs(
     pairs = []
     for i, question in enumerate(questions):
         memory = run.memory(f"{purpose}-{i}")
-        run.tell((fact.statement for fact in FACTS[i : i + _FACTS_TOLD]), memory)
+        run.tell((fact.statement for fact in run.texts.facts[i : i + _FACTS_TOLD]), memory)
         off = send(run, question, memory.off) if run.can_be_off and i % 2 else None
         on = send(run, question, memory)
         if run.can_be_off and off is None:

@@ -11,7 +11,8 @@ import msgspec
 from .client import ChatClient, Memory, Reply
 from .plan import Plan
 from .progress import Silent, Watcher
-from .texts.facts import FACTS, Fact
+from .texts import ENGLISH, Texts
+from .texts.facts import Fact
 
 _STOP = ["\n"]
 _SETTLE_SECONDS = 0.3
@@ -37,6 +38,7 @@ class Run:
         client: ChatClient,
         plan: Plan,
         *,
+        texts: Texts = ENGLISH,
         abilities: Abilities = Abilities(),  # noqa: B008 - frozen
         concurrency: int = 4,
         shared_namespace: bool = False,
@@ -46,6 +48,7 @@ class Run:
     ) -> None:
         self.client = client
         self.plan = plan
+        self.texts = texts
         self.abilities = abilities
         self.restart = restart
         self.server_log = server_log
@@ -73,7 +76,7 @@ class Run:
     @property
     def facts(self) -> tuple[Fact, ...]:
         """The facts that this run tells."""
-        return FACTS[: self.plan.facts]
+        return self.texts.facts[: self.plan.facts]
 
     def next_number(self) -> int:
         """A number that no earlier prompt of this run began with: prompts behind two numbers share no prefix cache."""

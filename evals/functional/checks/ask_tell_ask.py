@@ -2,13 +2,14 @@
 
 from ..result import Row
 from ..run import Run
-from ..texts.facts import FACTS
 from ..three_ways import Question, ask_three_ways, at_least
 
 
 def check(run: Run) -> list[Row]:
     memory = run.memory("ask-tell-ask")
-    questions = [Question(fact.question, (fact.statement,), fact.answers) for fact in FACTS[-run.plan.asked_twice :]]
+    questions = [
+        Question(fact.question, (fact.statement,), fact.answers) for fact in run.texts.facts[-run.plan.asked_twice :]
+    ]
     before = run.ask_all([question.text for question in questions], memory)
     known_before = sum(question.right(reply) for question, reply in zip(questions, before, strict=True))
     run.tell((question.told[0] for question in questions), memory)

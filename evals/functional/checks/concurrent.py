@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 from ..client import Reply
 from ..result import Row
 from ..run import Run
-from ..texts.facts import FACTS
 from ..three_ways import Question, at_least, with_bounds
 
 _CHATS = 4
@@ -18,7 +17,7 @@ def check(run: Run) -> list[Row]:
         run.ask(question.told[0], memory, max_tokens=run.plan.told_tokens)
         return run.ask(question.text, memory)
 
-    chosen = FACTS[-_CHATS * run.plan.concurrent_rounds :]
+    chosen = run.texts.facts[-_CHATS * run.plan.concurrent_rounds :]
     questions = [Question(fact.question, (fact.statement,), fact.answers) for fact in chosen]
     # A pool of its own: four at once, whatever the run's concurrency.
     with ThreadPoolExecutor(max_workers=_CHATS) as pool:

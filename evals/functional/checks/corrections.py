@@ -2,13 +2,12 @@
 
 from ..result import Case, Row, Score
 from ..run import Run
-from ..texts.corrections import CORRECTIONS
 from ..three_ways import Question, ask_three_ways, at_least
 
 
 def check(run: Run) -> list[Row]:
     memory = run.memory("corrections")
-    chosen = CORRECTIONS[: run.plan.corrections]
+    chosen = run.texts.corrections[: run.plan.corrections]
     run.tell((item.old_statement for item in chosen), memory)
     run.tell((item.new_statement for item in chosen), memory)
     questions = [

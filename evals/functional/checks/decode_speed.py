@@ -4,13 +4,12 @@ from ..client import Memory, Reply
 from ..paired import Pair, counted, run_pairs
 from ..result import Cell, Row, median
 from ..run import Run
-from ..texts.facts import FACTS
 
 _LEAST_TOKENS = 8
 
 
 def check(run: Run) -> list[Row]:
-    facts = FACTS[: run.plan.latency_pairs]
+    facts = run.texts.facts[: run.plan.latency_pairs]
     warm_up = run.memory("decode-speed")
     run.tell([facts[0].statement], warm_up)
     _send(run, facts[0].question, warm_up)

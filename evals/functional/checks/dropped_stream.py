@@ -3,13 +3,12 @@
 from ..client import RequestRefused
 from ..result import Row, Score
 from ..run import Run
-from ..texts.facts import FACTS
 from ..three_ways import Question, with_bounds
 
 
 def check(run: Run) -> list[Row]:
     memory = run.memory("dropped-stream")
-    chosen = FACTS[-run.plan.dropped_streams :]
+    chosen = run.texts.facts[-run.plan.dropped_streams :]
     questions = [Question(fact.question, (fact.statement,), fact.answers) for fact in chosen]
     answered, replies = 0, []
     for question in questions:

@@ -4,15 +4,13 @@ from ..client import Memory, Reply
 from ..paired import Pair, counted, run_pairs
 from ..result import Cell, Row, median
 from ..run import Run
-from ..texts.facts import FACTS
-from ..texts.unrelated import UNRELATED
 
 _TITLE = "Wait for the first token"
 
 
 def check(run: Run) -> list[Row]:
-    facts = FACTS[: run.plan.latency_pairs]
-    unrelated = UNRELATED[: run.plan.latency_pairs]
+    facts = run.texts.facts[: run.plan.latency_pairs]
+    unrelated = run.texts.unrelated[: run.plan.latency_pairs]
     warm_up = run.memory("first-token")
     run.tell([facts[0].statement], warm_up)
     _send(run, facts[0].question, warm_up)  # the first request of a kind pays for compilation

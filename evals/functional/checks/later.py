@@ -2,13 +2,12 @@
 
 from ..result import Row
 from ..run import Run
-from ..texts.chatter import CHATTER
 from . import facts, unrelated
 
 
 def check(run: Run) -> list[Row]:
     memory = run.memory(facts.PURPOSE)
-    chats = CHATTER[: run.plan.chatter]
+    chats = run.texts.chatter[: run.plan.chatter]
     run.tell((fact.statement for fact in run.facts), memory)
     run.tell(chats, memory)
     after = f"after {len(chats)} unrelated chats"

@@ -4,16 +4,14 @@ import statistics
 
 from ..result import Row
 from ..run import Run
-from ..texts.documents import harbour_log
-from ..texts.facts import FACTS
 from ..three_ways import Question, ask_three_ways, at_least
 
 
 def check(run: Run) -> list[Row]:
     memory = run.memory("long-prompt")
     questions, lengths = [], []
-    for fact in FACTS[: run.plan.long_prompts]:
-        document = harbour_log(run.plan.long_prompt_tokens, run.next_number(), fact.statement)
+    for fact in run.texts.facts[: run.plan.long_prompts]:
+        document = run.texts.document(run.plan.long_prompt_tokens, run.next_number(), fact.statement)
         told = run.ask(document, memory, max_tokens=run.plan.told_tokens)
         lengths.append(told.prompt_tokens)
         questions.append(Question(fact.question, (document,), fact.answers))

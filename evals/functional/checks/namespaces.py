@@ -6,7 +6,6 @@ from ..client import Memory, Reply
 from ..result import Case, Row, Score
 from ..run import Run
 from ..scoring import contains_any
-from ..texts.tenants import TENANTS
 from ..three_ways import Question, at_least, with_bounds
 
 _LEAK = "Another namespace's value answered or recalled"
@@ -17,7 +16,7 @@ def check(run: Run) -> list[Row]:
         return [Row("namespaces", _LEAK, goal="none", note="skipped: requests carry no namespace")]
     # Never one shared namespace, whatever the run's setting: this check is about several.
     first, second, empty = (Memory(f"{run.base_namespace}-tenant-{name}") for name in ("a", "b", "empty"))
-    items = TENANTS[: run.plan.tenants]
+    items = run.texts.tenants[: run.plan.tenants]
     run.tell((item.statements[0] for item in items), first)
     run.tell((item.statements[1] for item in items), second)
     texts = [item.question for item in items]

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from ..client import Memory, Reply
 from ..result import Row, median
 from ..run import Run
-from ..texts.documents import harbour_log
 
 _PAUSE_SECONDS = 3.0
 _QUESTION = "Name one of the ships."
@@ -34,7 +33,7 @@ def _repeat(run: Run, earlier: bool, *, off: bool) -> list[tuple[Reply, Reply, R
 
 
 def _three_times(run: Run, memory: Memory, earlier: bool, number: int) -> tuple[Reply, Reply, Reply]:
-    document = harbour_log(run.plan.long_prompt_tokens, number)
+    document = run.texts.document(run.plan.long_prompt_tokens, number)
     messages = [{"role": "user", "content": f"{document} {_QUESTION}"}]
     if earlier:
         messages = [

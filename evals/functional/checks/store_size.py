@@ -5,7 +5,6 @@ import time
 from ..client import StoreStats
 from ..result import Measure, Row
 from ..run import Run
-from ..texts.documents import harbour_log
 
 _TITLE = "Store size per stored token"
 _WAIT_SECONDS = 10.0
@@ -17,7 +16,7 @@ def check(run: Run) -> list[Row]:
         return [Row("store-size", _TITLE, note="not reported by the server")]
     memory = run.memory("store-size")
     for _ in range(run.plan.long_runs):
-        run.ask(harbour_log(run.plan.long_prompt_tokens, run.next_number()), memory, max_tokens=1)
+        run.ask(run.texts.document(run.plan.long_prompt_tokens, run.next_number()), memory, max_tokens=1)
     after = _settled(run)
     tokens = after.tokens - before.tokens if after else 0
     if after is None or tokens <= 0:

@@ -5,8 +5,6 @@ import statistics
 from ..result import Row, Score, median
 from ..run import Run
 from ..scoring import contains_any
-from ..texts.documents import harbour_log
-from ..texts.facts import FACTS
 
 _LIMIT_SECONDS = 2.0
 
@@ -16,8 +14,8 @@ def check(run: Run) -> list[Row]:
     for i in range(run.plan.long_runs):
         # A namespace each, so that the question's two readings differ in nothing but the wait.
         memory = run.memory(f"storing-{i}")
-        fact = FACTS[i]
-        document = harbour_log(run.plan.long_prompt_tokens, run.next_number(), fact.statement)
+        fact = run.texts.facts[i]
+        document = run.texts.document(run.plan.long_prompt_tokens, run.next_number(), fact.statement)
         lengths.append(run.ask(document, memory, max_tokens=1).prompt_tokens)
         behind = run.stream(fact.question, memory)
         right += contains_any(behind.text, fact.answers)

@@ -2,13 +2,12 @@
 
 from ..result import Row
 from ..run import Run
-from ..texts.two_steps import TWO_STEPS
 from ..three_ways import Question, ask_three_ways, at_least
 
 
 def check(run: Run) -> list[Row]:
     memory = run.memory("two-steps")
-    chosen = TWO_STEPS[: run.plan.two_steps]
+    chosen = run.texts.two_steps[: run.plan.two_steps]
     run.tell((text for item in chosen for text in (item.first, item.second)), memory)
     questions = [Question(item.question, (item.first, item.second), item.answers) for item in chosen]
     answers = ask_three_ways(run, questions, memory)

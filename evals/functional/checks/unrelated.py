@@ -8,7 +8,7 @@ from ..client import Reply
 from ..result import Case, Row, Score
 from ..run import Run
 from ..scoring import contains_any
-from ..texts.unrelated import UNRELATED, Unrelated
+from ..texts.unrelated import Unrelated
 from . import facts
 
 
@@ -39,7 +39,7 @@ def check(run: Run) -> list[Row]:
 
 def asked(run: Run, check: str, title: str) -> list[Row]:
     """Ask one question after another: several at once are computed in other batch shapes and may round differently."""
-    pairs = [_ask(run, item) for item in UNRELATED[: run.plan.unrelated]]
+    pairs = [_ask(run, item) for item in run.texts.unrelated[: run.plan.unrelated]]
     useless = [f"{fact.statement} {pair.item.question}" for fact, pair in zip(cycle(run.facts), pairs, strict=False)]
     same_prompt = run.ask_all_without_memory(useless, run.memory(facts.PURPOSE))
     rows = [_right(check, title, pairs, same_prompt)]
