@@ -18,7 +18,7 @@ WAIT_SECONDS = 120.0
 
 def all_hooks(listener: Listener) -> list[Hook]:
     """Every hook, telling `listener`."""
-    from . import attention, config, forward, http, prefix_cache, requests
+    from . import attention, config, forward, http, prefix_cache, recurrent_layers, requests
 
     return [
         *config.hooks(listener),
@@ -27,4 +27,5 @@ def all_hooks(listener: Listener) -> list[Hook]:
         *prefix_cache.hooks(listener),
         *forward.hooks(listener),
         *attention.hooks(listener),
+        *recurrent_layers.hooks(listener),
     ]

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from .forward import Forward
     from .model_view import ModelView
+    from .recurrent_layers import RecurrentInputs
 
 
 class Wait(Protocol):
@@ -67,6 +68,9 @@ class Listener(Protocol):
         `[tokens, heads]` is the natural log-sum-exp of the scaled scores, None where the back end has none (layers with
         a sliding window).
         """
+
+    def recurred(self, layer_id: int, inputs: RecurrentInputs) -> None:
+        """A recurrent layer of the prefill in progress is about to be computed over `inputs`, all its tokens."""
 
     def closed(self) -> None:
         """The scheduler is shutting down."""

@@ -14,7 +14,7 @@ from torch import Tensor
 from . import targets
 from .engine import Listener, Original
 from .install import Hook
-from .recurrent_state import RecurrentState
+from .recurrent_state import RecurrentState, States
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,18 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What of a request is read again: its tokens from `start`, at positions shifted by `shift`."""
+    """What of a request is read again: its tokens from `start`, at positions shifted by `shift`.
+
+    `states` are a hybrid's at its token `begin`, from which on it is then read; without them it is read from where the
+    forward began.
+    """
 
     row: Row
     start: int
     shift: int
     token_ids: Sequence[int]
+    states: States | None = None
+    begin: int = 0
 
 
 class Forward:
@@ -103,6 +109,9 @@ class Forward:
         """
         if self._states is not None:
             self._states.restore([part.row.index for part in parts] if self.can_read_in_part else None)
+            for part in parts:
+                if part.states is not None:
+                    self._states.put(part.row.index, part.states)
         if not self.can_read_in_part:
             shifts = {part.row.index: part for part in parts}
             positions, mrope = self._batch.positions, self._batch.mrope_positions
@@ -112,8 +121,7 @@ class Forward:
                     return self._run(self._batch)
             finally:
                 self._batch.positions, self._batch.mrope_positions = positions, mrope
-        # A recurrent state is at hand only where the forward began, so the part before `start` is read with it.
-        begins = [part.start if self._states is None else min(part.start, part.row.start) for part in parts]
+        begins = [self._begin(part) for part in parts]
         batch = self._sub_batch(parts, begins)
         rows = [
             Row(i, part.row.table_row, begin, part.row.end)
@@ -124,6 +132,33 @@ class Forward:
         logits = output.logits_output.next_token_logits
         logits[[part.row.index for part in parts]] = again.logits_output.next_token_logits
         return output
+
+    def states_before(self, row: Row) -> States | None:
+        """A hybrid's states where `run` began to compute the request. None for other models."""
+        return None if self._states is None else self._states.saved(row.index)
+
+    def states_now(self, row: Row) -> States | None:
+        """A hybrid's states behind all that was computed."""
+        pool = self._runner.req_to_token_pool
+        if not hasattr(pool, "mamba_pool"):
+            return None
+        slot, cache = self._slot(row), pool.mamba_pool.mamba_cache
+        return States(cache.temporal[:, slot], cache.conv[0][:, slot])
+
+    def put_temporal(self, row: Row, temporal: Tensor) -> None:
+        """Set a hybrid's recurrent states, `[layers, heads, value_dim, key_dim]`, behind all that was computed."""
+        state = self._runner.req_to_token_pool.mamba_pool.mamba_cache.temporal
+        state[:, self._slot(row)] = temporal.to(state.dtype)
+
+    def _slot(self, row: Row) -> Tensor:
+        pool = self._runner.req_to_token_pool
+        rows = self._batch.req_pool_indices[row.index : row.index + 1]
+        return pool.translate_mamba_indices(pool.get_mamba_indices(rows)).long()[0]  # type: ignore[no-any-return]
+
+    def _begin(self, part: Part) -> int:
+        if self._states is None:
+            return part.start
+        return part.begin if part.states is not None else min(part.start, part.row.start)
 
     def _shift_parts(self, parts: dict[int, Part]) -> None:
         batch = self._batch
@@ -185,7 +220,7 @@ class Forward:
             token_ids_logprobs=items_of(batch.token_ids_logprobs),
             mm_inputs=items_of(batch.mm_inputs),
             mamba_track_indices=rows_of(batch.mamba_track_indices),
-            mamba_track_mask=rows_of(batch.mamba_track_mask),
+            mamba_track_mask=self._tracked(parts, rows_of(batch.mamba_track_mask)),
             mamba_track_seqlens=rows_of(batch.mamba_track_seqlens),
             **self._newer_fields(items_of, rows_of),
         )
@@ -194,6 +229,13 @@ class Forward:
         sub.num_token_non_padded = None
         sub.global_num_token_non_padded_cpu = len(tokens)
         return sub
+
+    def _tracked(self, parts: Sequence[Part], mask: Tensor | None) -> Tensor | None:
+        # A state is kept for the prefix cache at a place counted from the forward's beginning. What begins elsewhere
+        # keeps none; it does not enter the cache either (`keep_private`).
+        if mask is None or not any(part.states is not None for part in parts):
+            return mask
+        return mask & torch.tensor([part.states is None for part in parts], device=mask.device)
 
     def _newer_fields(
         self,

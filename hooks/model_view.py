@@ -57,6 +57,19 @@ class ModelView:
         return hasattr(self._runner.req_to_token_pool, "mamba_pool")
 
     @property
+    def recurrent_layers(self) -> tuple[int, ...]:
+        """The recurrent layers, in the order in which their states are handed out."""
+        if not self.is_hybrid:
+            return ()
+        places: dict[int, int] = self._runner.req_to_token_pool.mamba_map
+        return tuple(sorted(places, key=places.__getitem__))
+
+    @property
+    def window_width(self) -> int:
+        """How many inputs a hybrid's convolutions keep."""
+        return int(self._runner.req_to_token_pool.mamba_pool.mamba_cache.conv[0].shape[-1])
+
+    @property
     def device(self) -> torch.device:
         return torch.device(self._runner.device)
 

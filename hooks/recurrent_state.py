@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor
+
+
+class States(NamedTuple):
+    """One request's states: `temporal` `[layers, heads, value_dim, key_dim]` of the recurrences, `window` `[layers,
+    channels, width]` of the convolutions."""
+
+    temporal: Tensor
+    window: Tensor
 
 
 class RecurrentState:
@@ -30,6 +38,18 @@ class RecurrentState:
         self._slots = pool.translate_mamba_indices(pool.get_mamba_indices(self._batch.req_pool_indices)).long()
         cache = pool.mamba_pool.mamba_cache
         self._saved = [(state, state[:, self._slots].clone()) for state in (*cache.conv, cache.temporal)]
+
+    def saved(self, row: int) -> States:
+        """What `save` found for a row of the batch."""
+        assert self._slots is not None, "asked before save"
+        conv, temporal = self._saved[0][1], self._saved[-1][1]
+        return States(temporal[:, row], conv[:, row])
+
+    def put(self, row: int, states: States) -> None:
+        """Set the states of a row of the batch."""
+        assert self._slots is not None, "set before save"
+        for pool, new in ((self._saved[0][0], states.window), (self._saved[-1][0], states.temporal)):
+            pool[:, self._slots[row]] = new.to(pool.dtype)
 
     def restore(self, rows: Sequence[int] | None) -> None:
         """Put the states of the batch's `rows` (None: all) back."""

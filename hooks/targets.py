@@ -71,11 +71,20 @@ ATTENTION_BUILT = _in_both(
     "sglang.srt.model_executor.model_runner_components.attention_backend_setup._build_full_attention_backend_from_str",
     "model_runner", "backend_str", "init_new_workspace",
 )  # fmt: skip
+DELTA_LAYER = _in_both(
+    "sglang.srt.layers.attention.linear.gdn_backend.GDNAttnBackend.forward_extend",
+    "self", "layer", "forward_batch", "mixed_qkv", "a", "b", "kwargs",
+)  # fmt: skip
+DELTA_EXTEND = _in_both(
+    "sglang.srt.layers.attention.linear.gdn_backend.GDNKernelDispatcher.extend",
+    "self", "q", "k", "v", "g", "beta", "ssm_states", "cache_indices", "query_start_loc", "kwargs",
+)  # fmt: skip
 SCHEDULER_CLOSED = _in_both("sglang.srt.managers.scheduler.Scheduler.release_host_resources", "self")
 
 ALL = (
     CONFIG_PARSE, SERVER_ARGS_CHECK, HTTP_START, GENERATE, TOKENIZED, REQUEST_QUEUED, REQUEST_ABORTED, INPUT_PROCESSED,
-    PREFIX_LIMIT, PREFIX_INSERT, PREFIX_SKIP, BATCH_FORWARD, MODEL_FORWARD, ATTENTION_BUILT, SCHEDULER_CLOSED,
+    PREFIX_LIMIT, PREFIX_INSERT, PREFIX_SKIP, BATCH_FORWARD, MODEL_FORWARD, ATTENTION_BUILT, DELTA_LAYER,
+    DELTA_EXTEND, SCHEDULER_CLOSED,
 )  # fmt: skip
 
 

@@ -14,15 +14,19 @@ from torch import Tensor
 
 from memory_store import BackgroundWriter, Event, EventStore, StoreError, Ticket
 
+from .engrams.engram import EngramForm
+from .engrams.gated_delta import transition
 from .heads import VotingHeads
 from .hooks.model_view import ModelView
+from .hooks.recurrent_layers import RecurrentInputs
+from .hooks.recurrent_state import States
 from .index import Bank, Cue, Entry, Index
 from .options import MemoryOptions, RequestMemory
 from .placed import EventBody, PlacedEvents
 from .prompt import PromptReader
 from .reading import Heard
 from .recall import Decision, Recalled, bias_of, decide
-from .remember import Snapshot, entry_of, events_of, storage_dtype
+from .remember import Snapshot, entry_of, events_of, storage_dtype, window_behind
 from .request import MemoryRequest
 from .rope import NoRope, Rope
 
@@ -50,6 +54,13 @@ class EpisodicMemory:
         self.ropes: dict[int, Rope | NoRope] = _ropes(view)
         self.heads = VotingHeads(options.voting_heads, dict(view.layers), self.ropes)
         self.max_recalled_tokens = max_recalled_tokens
+        self.engram_form = EngramForm(
+            options.engram_rank,
+            options.engram_components,
+            options.engram_dtype,
+            options.engram_carry_rank,
+            options.engram_convolution,
+        )
         self._bank = bank(self.heads)
         self._prompts = PromptReader(options)
         self._indexes: dict[str, Index] = {}
@@ -143,13 +154,49 @@ class EpisodicMemory:
             values=torch.stack([self.view.values(layer, slots) for layer in layers]).cpu(),
             queries=heard.queries.cpu(),
             lse=heard.lse.cpu(),
+            recurrent=self._recurrent(request, tokens),
+            window_width=self.view.window_width if self.keeps_states else 0,
         )
-        ticket = self.writer.submit(lambda: events_of(snapshot, self.heads, self.ropes, dtype), snapshot.size_bytes)
+        ticket = self.writer.submit(
+            lambda: events_of(snapshot, self.heads, self.ropes, dtype, self.engram_form), snapshot.size_bytes
+        )
         self._queued.update({(snapshot.namespace, span.id): ticket for span in snapshot.spans})
         if ticket.done and ticket.error is not None:
             self._report_broken(ticket.error)
 
+    @property
+    def keeps_states(self) -> bool:
+        """Whether what recurrent layers do is remembered and recalled."""
+        return self.view.is_hybrid and self.options.engram_rank > 0
+
+    def _recurrent(self, request: MemoryRequest, tokens: Tensor) -> tuple[RecurrentInputs, ...]:
+        if not self.keeps_states or request.recurrent_from is None:
+            return ()
+        at = tokens - request.recurrent_from
+        layers = (RecurrentInputs.joined(request.recurrent[layer]) for layer in self.view.recurrent_layers)
+        return tuple(layer.of(at) for layer in layers)
+
     # Recalling
+
+    def states_at(self, request: MemoryRequest, before: States, start: int, end: int) -> States:
+        """The request's states at its token `end`, clean, when they were `before` at `start`."""
+        assert request.recurrent_from is not None
+        tokens = slice(start - request.recurrent_from, end - request.recurrent_from)
+        temporal, window = before.temporal.clone(), before.window.clone()
+        for i, layer in enumerate(self.view.recurrent_layers):
+            inputs = RecurrentInputs.joined(request.recurrent[layer]).of(tokens)
+            if len(inputs.keys):
+                temporal[i] = transition(inputs.keys, inputs.values, inputs.log_decay, inputs.write).after(temporal[i])
+                window[i] = window_behind(window[i], inputs.window)
+        return States(temporal, window)
+
+    def with_engrams(self, states: States, placed: PlacedEvents) -> States:
+        """States behind the recalled events, when `states` were those in front of them."""
+        temporal, window = states
+        for engram in placed.engrams:
+            temporal = engram.after(temporal)
+            window = window if engram.window is None else engram.window.to(window.dtype)
+        return States(temporal, window)
 
     def vote(self, request: MemoryRequest, heard: Heard) -> Decision:
         """What the prompt's own queries recall."""

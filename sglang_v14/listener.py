@@ -20,6 +20,7 @@ from .bank import load_bank
 from .episodic import EpisodicMemory
 from .hooks.forward import Forward
 from .hooks.model_view import ModelView
+from .hooks.recurrent_layers import RecurrentInputs
 from .http_stats import StoreStatsRoute
 from .identity import identity
 from .options import Environment, MemoryOptions, OptionError, RequestMemory, memory_options, request_memory
@@ -151,6 +152,10 @@ class MemoryListener:
     def attended(self, layer_id: int, queries: Tensor, output: Tensor, lse: Tensor | None) -> None:
         if self._readings is not None:
             self._readings.attended(layer_id, queries, output, lse)
+
+    def recurred(self, layer_id: int, inputs: RecurrentInputs) -> None:
+        if self._readings is not None:
+            self._readings.recurred(layer_id, inputs)
 
     def closed(self) -> None:
         if self._memory is not None:

@@ -68,6 +68,15 @@ class MemoryOptions(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_
     correction_overlap: Share = 0.5
     correction_bias: Annotated[float, Meta(ge=0.0, le=20.0)] = 1.5
     reread_tokens: Positive = 512
+
+    # What recurrent layers keep of an event.
+    engram_rank: NonNegative = 4
+    engram_components: Annotated[float, Meta(gt=0.0, le=256.0)] = 2.0
+    engram_dtype: Literal["float16", "int8", "int4"] = "int8"
+    engram_carry_rank: NonNegative = 0
+    engram_convolution: bool = True
+    engram_place: Literal["content", "prompt"] = "content"
+    recall_into: Literal["both", "attention", "states"] = "both"
     max_readings: Annotated[int, Meta(ge=2, le=3)] = 2
     recall_while_decoding: bool = True
 
@@ -90,6 +99,7 @@ class MemoryOptions(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_
             "cue_floor",
             "cue_bias",
             "correction_bias",
+            "engram_components",
         ):
             if not math.isfinite(getattr(self, name)):
                 raise ValueError(f"`{name}` is not a finite number")

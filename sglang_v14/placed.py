@@ -11,6 +11,7 @@ from torch import Tensor
 
 from memory_store import Block
 
+from .engrams.engram import StateEngram
 from .rope import NoRope, Rope
 
 # Dtypes that numpy has not, with those that hold their bits.
@@ -20,24 +21,26 @@ _BITS = {torch.bfloat16: torch.uint16, torch.float8_e4m3fn: torch.uint8, torch.f
 @dataclass(frozen=True, slots=True)
 class EventBody:
     """What an event keeps of every attention layer: keys (not rotated) and values `[layers, tokens, key_heads,
-    dim]`."""
+    dim]`; and of a hybrid's recurrent layers."""
 
     layers: tuple[int, ...]
     keys: Tensor
     values: Tensor
+    engram: StateEngram | None = None
 
     def blocks(self) -> dict[str, Block]:
         return {
             "layers": Block.from_array(np.asarray(self.layers, dtype=np.int32)),
             "keys": block_of(self.keys),
             "values": block_of(self.values),
+            **(self.engram.blocks() if self.engram is not None else {}),
         }
 
     @classmethod
     def from_blocks(cls, blocks: Mapping[str, Block]) -> EventBody:
         """Raises `KeyError` when a block is missing."""
         layers = tuple(int(layer) for layer in blocks["layers"].array())
-        return cls(layers, tensor_of(blocks["keys"]), tensor_of(blocks["values"]))
+        return cls(layers, tensor_of(blocks["keys"]), tensor_of(blocks["values"]), StateEngram.from_blocks(blocks))
 
 
 def block_of(tensor: Tensor) -> Block:
@@ -73,6 +76,7 @@ class PlacedEvents:
         keys = torch.cat([body.keys for body in bodies], dim=1).to(device, torch.float32)
         values = torch.cat([body.values for body in bodies], dim=1).to(device, dtype)
         self.tokens = keys.shape[1]
+        self.engrams = tuple(body.engram for body in bodies if body.engram is not None)
         self.bias = bias.to(device)
         lengths = torch.tensor([body.keys.shape[1] for body in bodies], device=device)
         later_gaps = torch.arange(len(bodies), 0, -1, device=device).repeat_interleave(lengths) * gap
@@ -91,6 +95,7 @@ class PlacedEvents:
         """These events with `other` in front of them."""
         both = object.__new__(PlacedEvents)
         both.tokens = self.tokens + other.tokens
+        both.engrams = (*other.engrams, *self.engrams)
         both.bias = torch.cat((other.bias, self.bias))
         both._layers = {
             layer: (torch.cat((other._layers[layer][0], keys)), torch.cat((other._layers[layer][1], values)))

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from .heads import VotingHeads
+from .hooks.recurrent_layers import RecurrentInputs
 from .merge import attend, merge
 from .placed import PlacedEvents
 from .shape import LayerShape
@@ -48,7 +49,8 @@ class RequestReading:
     """One request's part of a forward.
 
     The forward computes its tokens `[start, end)`; `asking` `[n]` are those whose queries and log-sum-exp are wanted,
-    ascending. Tokens from `sees_from` on attend to `placed`.
+    ascending. Tokens from `sees_from` on attend to `placed`. `recurrent` collects what recurrent layers do with the
+    tokens, per layer.
     """
 
     start: int
@@ -56,6 +58,7 @@ class RequestReading:
     asking: Tensor | None = None
     placed: PlacedEvents | None = None
     sees_from: int = 0
+    recurrent: dict[int, list[RecurrentInputs]] | None = None
     queries: Tensor | None = field(default=None, init=False)
     lse: Tensor | None = field(default=None, init=False)
 
@@ -74,7 +77,7 @@ class Reading:
         self._requests: list[tuple[slice, RequestReading]] = []
         offset = 0
         for tokens, request in requests:
-            if request is not None and (request.asking is not None or request.placed is not None):
+            if request is not None and (request.asking, request.placed, request.recurrent) != (None, None, None):
                 self._requests.append((slice(offset, offset + tokens), request))
             offset += tokens
 
@@ -98,6 +101,12 @@ class Reading:
                 own_lse = _merge_placed(request, layer_id, layer, queries[tokens], output[tokens], own_lse)
             if voting is not None and request.asking is not None:
                 self._keep(request, request.asking - request.start, voting, queries[tokens], own_lse)
+
+    def recurred(self, layer_id: int, inputs: RecurrentInputs) -> None:
+        """See `hooks.engine.Listener.recurred`."""
+        for tokens, request in self._requests:
+            if request.recurrent is not None:
+                request.recurrent.setdefault(layer_id, []).append(inputs.of(tokens))
 
     def _keep(
         self, request: RequestReading, at: Tensor, voting: tuple[Tensor, Tensor], queries: Tensor, lse: Tensor

@@ -14,6 +14,8 @@ from torch import Tensor
 
 from .episodic import EpisodicMemory
 from .hooks.forward import Forward, Part, Row
+from .hooks.recurrent_layers import RecurrentInputs
+from .placed import PlacedEvents
 from .profile import Profile
 from .reading import Heard, Reading, RequestReading
 from .recall import NOTHING, Decision
@@ -35,6 +37,11 @@ class Readings:
         if self._reading is not None:
             with self._profile.section("attention"):
                 self._reading.attended(layer_id, queries, output, lse)
+
+    def recurred(self, layer_id: int, inputs: RecurrentInputs) -> None:
+        """See `hooks.engine.Listener.recurred`."""
+        if self._reading is not None:
+            self._reading.recurred(layer_id, inputs)
 
     def forward(self, forward: Forward, requests: Sequence[MemoryRequest | None]) -> Any:
         """Run `forward`, whose i-th request is `requests[i]` (None: without memory)."""
@@ -70,6 +77,7 @@ class Readings:
             if not request.was_read:
                 self._first_decision(forward, row, request, first_seconds)
                 request.heard.clear()
+                request.recurrent.clear()
             if request.placed is not None:
                 recalling.append((row, request))
         return self._read_again(forward, recalling, output) if recalling else output
@@ -78,7 +86,12 @@ class Readings:
         if request is None or request.was_read:
             return None
         asking = request.asking[(request.asking >= row.start) & (request.asking < row.end)]
-        return RequestReading(row.start, row.end, asking=asking) if len(asking) else None
+        reading = RequestReading(row.start, row.end, asking=asking if len(asking) else None)
+        if self._memory.keeps_states:
+            if request.recurrent_from is None:
+                request.recurrent_from = row.start
+            reading.recurrent = request.recurrent
+        return reading
 
     def _hear(self, request: MemoryRequest, reading: RequestReading | None, positions: Tensor | None = None) -> None:
         if reading is None or reading.asking is None or reading.queries is None or reading.lse is None:
@@ -124,14 +137,39 @@ class Readings:
             request.shift = request.decision.span(gap)
             request.decision, request.placed = self._memory.place(request.decision, request.sees_from + request.shift)
         request.clean_tokens = request.sees_from
+        self._compose(forward, row, request)
         forward.keep_private(row)
         self._memory.used(request.memory.namespace, request.decision)
+
+    def _compose(self, forward: Forward, row: Row, request: MemoryRequest) -> None:
+        """Set the states that a hybrid's request is read again with."""
+        before, options = forward.states_before(row), self._memory.options
+        if before is None or not self._memory.keeps_states or request.placed is None:
+            return
+        if request.clean_states is None:
+            request.begin = row.start
+            if forward.can_read_in_part and options.engram_place == "content":
+                request.begin = request.sees_from
+            request.clean_states = self._memory.states_at(request, before, row.start, request.begin)
+        request.states = request.clean_states
+        if options.recall_into != "attention":
+            request.states = self._memory.with_engrams(request.clean_states, request.placed)
+
+    def _placed(self, request: MemoryRequest) -> PlacedEvents | None:
+        return request.placed if self._memory.options.recall_into != "states" else None
 
     def _read_again(self, forward: Forward, recalling: list[tuple[Row, MemoryRequest]], output: Any) -> Any:
         while recalling:
             voting_rows = []
             parts = [
-                Part(row, request.sees_from, request.shift, _tokens(forward.reqs[row.index], row))
+                Part(
+                    row,
+                    request.sees_from,
+                    request.shift,
+                    _tokens(forward.reqs[row.index], row),
+                    request.states,
+                    request.begin,
+                )
                 for row, request in recalling
             ]
             readings: dict[int, RequestReading] = {}
@@ -165,7 +203,8 @@ class Readings:
         if request.readings + 1 < self._memory.options.max_readings and row.end == request.plan.length:
             voting = torch.tensor(request.plan.voting)
             asking = voting[voting >= row.start]
-        return RequestReading(row.start, row.end, asking=asking, placed=request.placed, sees_from=request.sees_from)
+        placed = self._placed(request)
+        return RequestReading(row.start, row.end, asking=asking, placed=placed, sees_from=request.sees_from)
 
     def _votes_again(
         self, forward: Forward, row: Row, request: MemoryRequest, reading: RequestReading, seconds: float
@@ -193,7 +232,7 @@ class Readings:
                 readings.append(None)
                 continue
             asking = torch.tensor([row.start]) if listens else None
-            readings.append(RequestReading(row.start, row.end, asking=asking, placed=request.placed))
+            readings.append(RequestReading(row.start, row.end, asking=asking, placed=self._placed(request)))
         forward.shift_positions([request.shift if request is not None else 0 for request in requests])
         with self._listening(forward.rows, readings):
             output = forward.run()
@@ -222,12 +261,20 @@ class Readings:
             more, placed = self._memory.place(decision, request.sees_from)
             if placed is not None:
                 request.placed = placed if request.placed is None else request.placed.and_before(placed)
+                self._compose_behind(forward, row, placed)
                 if request.clean_tokens is None:
                     request.clean_tokens = row.end
                     forward.keep_private(row)
                 self._memory.used(request.memory.namespace, more)
         request.decision = Decision((*more.recalled, *request.decision.recalled), decision.best)
         self._trace.decided(req, request, "answer", 0.0, time.perf_counter() - started)
+
+    def _compose_behind(self, forward: Forward, row: Row, placed: PlacedEvents) -> None:
+        """Events recalled while decoding come behind what was read."""
+        if not placed.engrams or self._memory.options.recall_into == "attention":
+            return
+        if (states := forward.states_now(row)) is not None:
+            forward.put_temporal(row, self._memory.with_engrams(states, placed).temporal)
 
 
 def _tokens(req: Any, row: Row) -> Sequence[int]:

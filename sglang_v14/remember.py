@@ -11,8 +11,11 @@ from torch import Tensor
 
 from memory_store import Block, Event, EventHead
 
+from .engrams.engram import EngramForm, StateEngram
+from .engrams.gated_delta import transition
 from .events import Span
 from .heads import VotingHeads
+from .hooks.recurrent_layers import RecurrentInputs
 from .index import Entry
 from .placed import EventBody, block_of, tensor_of
 from .rope import NoRope, Rope
@@ -23,8 +26,8 @@ class Snapshot:
     """A prompt's new events, copied out of the pool.
 
     `keys` (rotated) and `values` `[layers, tokens, key_heads, dim]`, `queries` `[tokens, heads, dim]` (rotated, of the
-    voting heads) and `lse` `[heads, tokens]` hold the tokens at `positions` `[tokens]`: those of `spans`, one after
-    the other.
+    voting heads), `lse` `[heads, tokens]` and, of every recurrent layer, `recurrent` hold the tokens at `positions`
+    `[tokens]`: those of `spans`, one after the other.
     """
 
     namespace: str
@@ -38,10 +41,15 @@ class Snapshot:
     values: Tensor
     queries: Tensor
     lse: Tensor
+    recurrent: tuple[RecurrentInputs, ...] = ()
+    window_width: int = 0
 
     @property
     def size_bytes(self) -> int:
-        return sum(t.numel() * t.element_size() for t in (self.keys, self.values, self.queries, self.lse))
+        tensors = [self.keys, self.values, self.queries, self.lse]
+        for inputs in self.recurrent:
+            tensors += [inputs.window, inputs.keys, inputs.values, inputs.log_decay, inputs.write]
+        return sum(t.numel() * t.element_size() for t in tensors)
 
 
 def storage_dtype(kv: torch.dtype) -> torch.dtype:
@@ -50,7 +58,7 @@ def storage_dtype(kv: torch.dtype) -> torch.dtype:
 
 
 def events_of(
-    snapshot: Snapshot, heads: VotingHeads, ropes: Mapping[int, Rope | NoRope], dtype: torch.dtype
+    snapshot: Snapshot, heads: VotingHeads, ropes: Mapping[int, Rope | NoRope], dtype: torch.dtype, form: EngramForm
 ) -> list[Event]:
     """The snapshot's events, keys no longer rotated."""
     rotated = snapshot.keys.float()
@@ -62,7 +70,9 @@ def events_of(
     for span in snapshot.spans:
         tokens = slice(first, first + span.end - span.start)
         first = tokens.stop
-        body = EventBody(snapshot.layers, _fit(plain[:, tokens], dtype), _fit(snapshot.values[:, tokens], dtype))
+        keys, values = _fit(plain[:, tokens], dtype), _fit(snapshot.values[:, tokens], dtype)
+        engram = engram_of([inputs.of(tokens) for inputs in snapshot.recurrent], snapshot.window_width, form)
+        body = EventBody(snapshot.layers, keys, values, engram)
         events.append(
             Event(
                 id=span.id,
@@ -82,6 +92,21 @@ def events_of(
             )
         )
     return events
+
+
+def engram_of(layers: Sequence[RecurrentInputs], width: int, form: EngramForm) -> StateEngram | None:
+    """The engram of an event's tokens, from what every recurrent layer does with them; None without such layers."""
+    if not layers or not form.rank:
+        return None
+    transitions = [transition(x.keys, x.values, x.log_decay, x.write) for x in layers]
+    windows = [window_behind(x.window.new_zeros(x.window.shape[1], width), x.window) for x in layers]
+    return StateEngram.of(transitions, torch.stack(windows), form)
+
+
+def window_behind(before: Tensor, inputs: Tensor) -> Tensor:
+    """A convolution's last inputs `[channels, width]` behind `inputs` `[tokens, channels]`, oldest first; `before` are
+    those in front of them."""
+    return torch.cat((before, inputs.T.to(before.dtype)), dim=1)[:, -before.shape[1] :]
 
 
 def _fit(tensor: Tensor, dtype: torch.dtype) -> Tensor:

@@ -9,6 +9,8 @@ from typing import Any
 from torch import Tensor
 
 from .events import Span
+from .hooks.recurrent_layers import RecurrentInputs
+from .hooks.recurrent_state import States
 from .options import RequestMemory
 from .placed import PlacedEvents
 from .prompt import PromptPlan
@@ -21,8 +23,13 @@ FIRST_RECONSIDERED = 32
 
 @dataclass(slots=True)
 class MemoryRequest:
-    """State of one request. `sees_from` is the first token that attends to the recalled events, `shift` how far it and
-    all later tokens are moved to make room for them."""
+    """State of one request.
+
+    `sees_from` is the first token that attends to the recalled events, `shift` how far it and all later tokens are
+    moved to make room for them. Of a hybrid, `recurrent` holds what its recurrent layers do with the tokens from
+    `recurrent_from` on, until the prompt was read; `states` are those at its token `begin`, from which on it is read
+    again, and `clean_states` the same without the recall.
+    """
 
     memory: RequestMemory
     token_ids: Sequence[int]
@@ -40,6 +47,11 @@ class MemoryRequest:
     generated: int = 0
     reconsider_at: int = FIRST_RECONSIDERED
     report: dict[str, Any] | None = None
+    recurrent: dict[int, list[RecurrentInputs]] = field(default_factory=dict)
+    recurrent_from: int | None = None
+    clean_states: States | None = None
+    states: States | None = None
+    begin: int = 0
 
     @property
     def prefix_limit(self) -> int | None:
@@ -66,4 +78,4 @@ class MemoryRequest:
 
     def forget_recall(self) -> None:
         """Go on as if nothing had been recalled."""
-        self.decision, self.placed, self.shift = NOTHING, None, 0
+        self.decision, self.placed, self.shift, self.states = NOTHING, None, 0, None

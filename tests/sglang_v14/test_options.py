@@ -88,6 +88,14 @@ FAULTS: list[tuple[str, Any]] = [
     ("max_readings", 1),
     ("max_readings", 4),
     ("recall_while_decoding", None),
+    ("engram_rank", -1),
+    ("engram_components", 0.0),
+    ("engram_components", math.nan),
+    ("engram_dtype", "int2"),
+    ("engram_carry_rank", -1),
+    ("engram_convolution", None),
+    ("engram_place", "behind"),
+    ("recall_into", "nothing"),
     ("no_such_option", 1),
 ]
 

@@ -7,6 +7,7 @@ import torch
 from tiny_model import Layer, rotary_table
 
 from memory_store import Event
+from sglang_v14.engrams.engram import EngramForm
 from sglang_v14.events import Span
 from sglang_v14.heads import VotingHeads
 from sglang_v14.placed import EventBody, PlacedEvents
@@ -47,7 +48,7 @@ class Prompt:
         )
 
     def events(self, dtype: torch.dtype) -> list[Event]:
-        return events_of(self.snapshot(), HEADS, ROPES, dtype)
+        return events_of(self.snapshot(), HEADS, ROPES, dtype, EngramForm())
 
 
 def test_events_say_where_they_are_from(generator: torch.Generator) -> None:

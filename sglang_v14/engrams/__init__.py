@@ -1,0 +1,1 @@
+"""What an event does to the states of recurrent layers, kept small: see `engram.StateEngram`."""

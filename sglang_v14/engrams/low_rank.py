@@ -1,0 +1,64 @@
+"""Matrices as sums of a few products, in few bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+_LEVELS = {"int8": 127, "int4": 7}
+
+
+@dataclass(frozen=True, slots=True)
+class LowRank:
+    """Matrices `[matrices, rows, columns]`: of each the sum over its components of `scale * left * right`.
+
+    `matrix` `[components]` says to which matrix a component belongs; `left` `[components, rows]` and `right`
+    `[components, columns]` hold integers of `levels` steps to each side (or float16 as it is), `scale` `[components]`.
+    """
+
+    matrix: Tensor
+    left: Tensor
+    right: Tensor
+    scale: Tensor
+
+    @classmethod
+    def of(cls, matrices: Tensor, rank: int, components: int, dtype: str) -> LowRank:
+        """The best `components` of all matrices together, at most `rank` of one.
+
+        `dtype` is `float16`, `int8` or `int4`. Components are ranked by their share of their matrix's own norm times
+        that norm: what is left out has the least squares.
+        """
+        u, s, v = torch.linalg.svd(matrices.float(), full_matrices=False)
+        rank = min(rank, s.shape[1])
+        strength = s[:, :rank].flatten()
+        best = strength.argsort(descending=True)[: min(components, int((strength > 0).sum()))]
+        best = best.sort().values
+        matrix, number = best // rank, best % rank
+        left, right, scale = u[matrix, :, number], v[matrix, number], strength[best]
+        if dtype == "float16":
+            return cls(matrix.to(torch.int32), left.half(), right.half(), scale.float())
+        levels = _LEVELS[dtype]
+        left, left_step = _rounded(left, levels)
+        right, right_step = _rounded(right, levels)
+        return cls(matrix.to(torch.int32), left, right, (scale * left_step * right_step).float())
+
+    def matrices(self, number: int) -> Tensor:
+        """All of them again, `[number, rows, columns]` float32."""
+        out = torch.zeros(number, self.left.shape[1], self.right.shape[1])
+        left = self.left.float() * self.scale[:, None]
+        for rank in range(int(self._order().max()) + 1 if len(self.matrix) else 0):
+            some = self._order() == rank
+            out[self.matrix[some].long()] += left[some].unsqueeze(2) * self.right[some].float().unsqueeze(1)
+        return out
+
+    def _order(self) -> Tensor:
+        """Each component's number within its matrix; those of one matrix lie together."""
+        first = torch.searchsorted(self.matrix, self.matrix)
+        return torch.arange(len(self.matrix)) - first
+
+
+def _rounded(vectors: Tensor, levels: int) -> tuple[Tensor, Tensor]:
+    step = vectors.abs().amax(dim=1).clamp_min(1e-12) / levels
+    return (vectors / step[:, None]).round().to(torch.int8), step
