@@ -87,7 +87,10 @@ class Forward:
         state is at hand only where the forward began.
         """
         batch = self._batch
-        return not batch.return_logprob and not (batch.capture_hidden_mode and batch.capture_hidden_mode.need_capture())
+        if batch.capture_hidden_mode and batch.capture_hidden_mode.need_capture():
+            return False
+        starts = batch.extend_logprob_start_lens_cpu if batch.return_logprob else None
+        return not starts or all(s >= n for s, n in zip(starts, batch.extend_seq_lens_cpu, strict=True))
 
     def keep_private(self, row: Row) -> None:
         """Keep what the request computes from now on out of the prefix cache.
@@ -99,7 +102,10 @@ class Forward:
             self.reqs[row.index].skip_radix_cache_insert = True
 
     def first_rereadable(self, row: Row, wanted: int) -> int:
-        """The token from which a request can be read again when `wanted` is asked for."""
+        """The token from which a request can be read again when `wanted` is asked for.
+
+        What earlier forwards computed of a hybrid's request may stand in the prefix cache already.
+        """
         return wanted if self._states is None and self.can_read_in_part else max(wanted, row.start)
 
     def read_again(self, parts: Sequence[Part], output: Any, within: Callable[[Sequence[Row]], Any]) -> Any:
@@ -212,7 +218,8 @@ class Forward:
             extend_start_loc=(torch.cumsum(lengths_t, 0) - lengths_t).to(torch.int32),
             extend_prefix_lens_cpu=list(begins),
             extend_seq_lens_cpu=lengths,
-            # The logits processor reads it only with return_logprob, which is not read in part.
+            # Log-probabilities of outputs are made of the logits later on.
+            return_logprob=False,
             extend_logprob_start_lens_cpu=None,
             rids=items_of(batch.rids),
             lora_ids=items_of(batch.lora_ids),

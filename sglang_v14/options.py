@@ -72,7 +72,7 @@ class MemoryOptions(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_
     # What recurrent layers keep of an event.
     engram_rank: NonNegative = 4
     engram_components: Annotated[float, Meta(gt=0.0, le=256.0)] = 2.0
-    engram_dtype: Literal["float16", "int8", "int4"] = "int8"
+    engram_dtype: Literal["float32", "float16", "int8", "int4"] = "int8"
     engram_carry_rank: NonNegative = 0
     engram_convolution: bool = True
     engram_place: Literal["content", "prompt"] = "content"

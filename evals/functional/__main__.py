@@ -50,6 +50,7 @@ def main(
     base_url: Annotated[str, typer.Option(help="The server, with or without /v1.")] = "http://127.0.0.1:8000",
     quick: Annotated[bool, typer.Option("--quick", help="A small slice of every check.")] = False,
     texts: Annotated[TextSet, typer.Option(help="What is told and asked.")] = TextSet.ENGLISH,
+    texts_seed: Annotated[int, typer.Option(help="Of the tiny hybrid's texts, which are drawn at random.")] = 1,
     checks: Annotated[str, typer.Option(help=f"Comma-separated, of: {', '.join(CHECKS)}.")] = "",
     json_path: Annotated[Path | None, typer.Option("--json", help="Write everything, with every reply.")] = None,
     markdown_path: Annotated[Path | None, typer.Option("--markdown", help="Write the table.")] = None,
@@ -94,7 +95,7 @@ def main(
         run = Run(
             client,
             plan,
-            texts=_texts(texts),
+            texts=_texts(texts, texts_seed),
             abilities=abilities,
             concurrency=concurrency,
             shared_namespace=shared_namespace,
@@ -121,12 +122,12 @@ def main(
         raise typer.Exit(1)
 
 
-def _texts(name: TextSet) -> Texts:
+def _texts(name: TextSet, seed: int) -> Texts:
     if name is TextSet.ENGLISH:
         return ENGLISH
     from ..tiny_hybrid.suite_texts import suite
 
-    return suite(seed=1)
+    return suite(seed)
 
 
 def _names(text: str) -> list[str]:

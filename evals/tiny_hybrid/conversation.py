@@ -176,31 +176,39 @@ class Conversation:
 
     def ask_unknown(self, before: str, planned: Sequence[Fact] = ()) -> None:
         """For something that nothing told so far answers; `planned` are facts that come later."""
-        subject, wording = self._unknown(planned)
+        subject, wording, bridge = self._unknown(planned)
         question = telling.asked(self.rng, self.split, wording, subject)
-        answer = telling.unknown(self.rng, wording, subject)
-        values = {word for fact in self.told for word in fact.value.accept}
-        wrong = tuple(sorted(values - set(subject.words)))
+        values = {word for fact in self.told for word in fact.value.accept} - set(subject.words)
+        if bridge is None:
+            answer = telling.unknown(self.rng, wording, subject)
+        else:
+            # As far as it goes. Whether the second step is known is thus settled when the first one was said.
+            named = telling.answered(self.rng, bridge.relation.wordings[0], bridge.subject, bridge.value)
+            rest = telling.unknown_of(self.rng, wording, of(bridge.value.text, bridge.value.text))
+            answer = telling.sentence(f"{named}, but {rest}")
+            values -= set(bridge.value.accept)
+        wrong = tuple(sorted(values))
         self._judge(before, question, answer, telling.UNKNOWN_MARKS, wrong)
 
-    def _unknown(self, planned: Sequence[Fact]) -> tuple[Subject, Wording]:
+    def _unknown(self, planned: Sequence[Fact]) -> tuple[Subject, Wording, Fact | None]:
+        """What is asked for, and the fact that leads half the way, if one does."""
         rng, draw = self.rng, self.rng.random()
         later = [fact for fact in planned if (fact.subject.subject, fact.relation.key) not in self._told_keys]
         if later and draw < 0.2:
             fact = pick(rng, later)
-            return fact.subject, pick(rng, fact.relation.wordings)
+            return fact.subject, pick(rng, fact.relation.wordings), None
         if self.told and draw < 0.4:
             fact = pick(rng, self.told)
             relation = pick(rng, relations_of(fact.subject, fact.relation))
             if (fact.subject.subject, relation.key) not in self._keys and self._role_is_free(relation, fact.subject):
-                return fact.subject, pick(rng, relation.wordings)
-        if self.told and draw < 0.5:
+                return fact.subject, pick(rng, relation.wordings), None
+        if self.told and draw < 0.6:
             bridges = [fact for fact in self.told if fact.relation.role]
             relation = pick(rng, SECOND_STEPS)
             if bridges:
                 bridge = pick(rng, bridges)
                 if (bridge.value.text, relation.key) not in self._keys:
-                    return self.holder_of(bridge), pick(rng, relation.wordings)
+                    return self.holder_of(bridge), pick(rng, relation.wordings), bridge
         relation = pick(rng, self.told).relation if self.told and draw < 0.9 else pick(rng, RELATIONS)
         while True:
             subject = self.subject(relation)
@@ -209,7 +217,7 @@ class Conversation:
                 and (subject.subject, relation.key) not in self._keys
                 and self._role_is_free(relation, subject)
             ):
-                return subject, pick(rng, relation.wordings)
+                return subject, pick(rng, relation.wordings), None
             relation = pick(rng, RELATIONS)
 
     def _role_is_free(self, relation: Relation, subject: Subject) -> bool:

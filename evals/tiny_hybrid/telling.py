@@ -100,4 +100,10 @@ def unknown(rng: Random, wording: Wording, subject: Subject) -> str:
     return pick(rng, frames.UNKNOWN).format(_answering(pick(rng, templates), subject))
 
 
+def unknown_of(rng: Random, wording: Wording, subject: Subject) -> str:
+    """The same as half a sentence, about `subject` in any case."""
+    templates = wording.unknown[subject.style] or wording.unknown[0]
+    return f"I do not know {_answering(pick(rng, templates), subject)}"
+
+
 UNKNOWN_MARKS = ("do not know", "Nobody told me", "not told me")

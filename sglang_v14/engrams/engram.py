@@ -50,11 +50,12 @@ class StateEngram:
         # The decay that leaves the least squares: the carry of these layers is a decay less what keys erase.
         decay = carry.diagonal(dim1=1, dim2=2).mean(1)
         rest = carry - torch.diag_embed(decay[:, None].expand(-1, carry.shape[2]))
+        kept = torch.float32 if form.dtype == "float32" else torch.float16
         return cls(
             decay.view(len(layers), -1),
             LowRank.of(left, form.rank, round(form.components * matrices), form.dtype),
             LowRank.of(rest, form.carry_rank, form.carry_rank * matrices, form.dtype) if form.carry_rank else None,
-            windows.half() if windows is not None and form.convolution else None,
+            windows.to(kept) if windows is not None and form.convolution else None,
         )
 
     def after(self, before: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ class LowRank:
     """Matrices `[matrices, rows, columns]`: of each the sum over its components of `scale * left * right`.
 
     `matrix` `[components]` says to which matrix a component belongs; `left` `[components, rows]` and `right`
-    `[components, columns]` hold integers of `levels` steps to each side (or float16 as it is), `scale` `[components]`.
+    `[components, columns]` hold integers (or floats), `scale` `[components]`.
     """
 
     matrix: Tensor
@@ -27,8 +27,7 @@ class LowRank:
     def of(cls, matrices: Tensor, rank: int, components: int, dtype: str) -> LowRank:
         """The best `components` of all matrices together, at most `rank` of one.
 
-        `dtype` is `float16`, `int8` or `int4`. Components are ranked by their share of their matrix's own norm times
-        that norm: what is left out has the least squares.
+        `dtype` is `float32`, `float16`, `int8` or `int4`. What is left out has the least squares.
         """
         u, s, v = torch.linalg.svd(matrices.float(), full_matrices=False)
         rank = min(rank, s.shape[1])
@@ -37,8 +36,9 @@ class LowRank:
         best = best.sort().values
         matrix, number = best // rank, best % rank
         left, right, scale = u[matrix, :, number], v[matrix, number], strength[best]
-        if dtype == "float16":
-            return cls(matrix.to(torch.int32), left.half(), right.half(), scale.float())
+        if dtype not in _LEVELS:
+            plain = getattr(torch, dtype)
+            return cls(matrix.to(torch.int32), left.to(plain), right.to(plain), scale.float())
         levels = _LEVELS[dtype]
         left, left_step = _rounded(left, levels)
         right, right_step = _rounded(right, levels)

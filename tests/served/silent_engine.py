@@ -21,6 +21,7 @@ def main() -> None:
             sampling_params={**sampling, "custom_params": {"memory": request["memory"]}},
             return_logprob=request["logprobs"],
             top_logprobs_num=8 if request["logprobs"] else 0,
+            logprob_start_len=0 if request["logprobs"] == "all" else -1,
         )
         meta = answer["meta_info"]
         top = [[(entry[1], entry[0]) for entry in step] for step in meta.get("output_top_logprobs") or []]

@@ -34,7 +34,18 @@ def _v14_directory(folder: Path, save: Callable[[Path], Any], heads: list[list[i
     save(folder)
     config = json.loads((folder / "config.json").read_text())
     config["architectures"] = [config["architectures"][0].replace("For", "V14For")]
-    config["memory"] = {"voting_heads": heads, "recall_floor": 0.0, "recall_ratio": 0.0, "cue_floor": 1.0}
+    config["memory"] = {
+        "voting_heads": heads,
+        "recall_floor": 0.0,
+        "recall_ratio": 0.0,
+        "cue_floor": 1.0,
+        "recall_gap_tokens": 0,
+        "recall_bias": 0.0,
+        "engram_rank": 64,
+        "engram_components": 64.0,
+        "engram_carry_rank": 64,
+        "engram_dtype": "float32",
+    }
     (folder / "config.json").write_text(json.dumps(config))
     rows = len({(layer, head // 2) for layer, head in heads})
     (folder / "memory").mkdir()
@@ -62,18 +73,24 @@ def _run(folder: Path, requests: list[dict[str, Any]], **arguments: Any) -> list
     return list(json.loads(answers.read_text()))
 
 
-def _request(input_ids: list[int], namespace: str, mode: str, *, logprobs: bool, new_tokens: int = _NEW_TOKENS) -> Any:
+def _request(
+    input_ids: list[int], namespace: str, mode: str, *, logprobs: bool | str, new_tokens: int = _NEW_TOKENS
+) -> Any:
+    """`logprobs`: none, those of the answer, or `all`, the prompt's too."""
     memory = {"namespace": namespace, "mode": mode, "report": True}
     return {"input_ids": input_ids, "memory": memory, "logprobs": logprobs, "new_tokens": new_tokens}
 
 
-@pytest.mark.parametrize(
+MODELS = pytest.mark.parametrize(
     ("save", "heads", "head_dim"),
     [
         pytest.param(save_llama, [[1, 0], [2, 1], [2, 3]], 16, id="llama"),
         pytest.param(save_qwen3_5, [[3, 0], [3, 1], [3, 3]], 32, id="gated-delta-net"),
     ],
 )
+
+
+@MODELS
 def test_a_recall_that_weighs_nothing_changes_nothing(
     tmp_path: Path, save: Callable[[Path], Any], heads: list[list[int]], head_dim: int
 ) -> None:
@@ -85,7 +102,7 @@ def test_a_recall_that_weighs_nothing_changes_nothing(
     for namespace in ("silent", "loud"):
         requests.append(_request(told, namespace, "write", logprobs=False, new_tokens=1))
         for prompt in (asked, short):
-            for logprobs in (True, False):
+            for logprobs in ("all", True, False):
                 requests += [_request(prompt, namespace, mode, logprobs=logprobs) for mode in ("off", "read", "off")]
     answers = _run(tmp_path, requests)
     silent, loud = answers[: len(answers) // 2], answers[len(answers) // 2 :]
@@ -100,3 +117,29 @@ def test_a_recall_that_weighs_nothing_changes_nothing(
         assert before["output_ids"] == after["output_ids"]
         changed += recalling["output_ids"] != before["output_ids"]
     assert changed
+
+
+@MODELS
+def test_recalled_is_as_if_read(
+    tmp_path: Path, save: Callable[[Path], Any], heads: list[list[int]], head_dim: int
+) -> None:
+    """One event read in an earlier chat and recalled, against event and prompt read in one go.
+
+    Whatever the prompt's first reading was cut into, and with its beginning from the prefix cache.
+    """
+    _v14_directory(tmp_path, save, heads, head_dim)
+    draws = random.Random(4)
+    header, event, *prompts = ([draws.randrange(VOCABULARY) for _ in range(n)] for n in (4, 50, 30, 55))
+    requests = [_request([*header, *event], "told", "write", logprobs=False, new_tokens=1)]
+    for prompt in prompts:
+        requests += [
+            _request([*header, *event, *prompt], "told", "off", logprobs=True, new_tokens=20),
+            _request([*header, *prompt], "told", "read", logprobs=True, new_tokens=20),
+            _request([*header, *prompt], "told", "off", logprobs=True, new_tokens=20),
+        ]
+    answers = _run(tmp_path, requests)
+    for whole, recalled, alone in zip(answers[1::3], answers[2::3], answers[3::3], strict=True):
+        assert recalled["memory"] and recalled["memory"][0]["recalled"]
+        assert recalled["output_ids"] == whole["output_ids"] != alone["output_ids"]
+        for step_whole, step in zip(whole["top"], recalled["top"], strict=True):
+            assert dict(map(tuple, step)) == pytest.approx(dict(map(tuple, step_whole)), abs=1e-4)
