@@ -39,9 +39,9 @@ class Listener(Protocol):
     def tokenized(self, tokenized: Any, *, warming_up: bool) -> None:
         """A request was tokenised; `warming_up` while the server sends requests to itself before it is up."""
 
-    def responded(self, response: dict[str, Any], http_request: Any) -> None:
+    def responded(self, response: dict[str, Any], http_request: Any, place: int) -> None:
         """A piece of a response, with its `meta_info`, is about to be sent to the client of `http_request` (None
-        offline)."""
+        offline); `place` counts the prompts and choices of one request."""
 
     def model_ready(self, model: ModelView) -> None:
         """The target model's weights and pools are in place. Raising stops the server."""

@@ -38,8 +38,11 @@ def hooks(listener: Listener) -> list[Hook]:
     def generate(original: Original, manager: Any, obj: Any, request: Any = None) -> AsyncIterator[Any]:
         async def pieces() -> AsyncIterator[Any]:
             async for piece in original(manager, obj, request):
-                for response in piece if isinstance(piece, list) else (piece,):
-                    listener.responded(response, request)
+                if isinstance(piece, list):
+                    for place, response in enumerate(piece):
+                        listener.responded(response, request, place)
+                else:
+                    listener.responded(piece, request, piece.get("index") or 0)
                 yield piece
 
         return pieces()

@@ -16,14 +16,15 @@ from memory_store import BackgroundWriter, Event, EventStore, StoreError, Ticket
 
 from .engrams.engram import EngramForm
 from .engrams.gated_delta import transition
+from .events import Span
 from .heads import VotingHeads
 from .hooks.model_view import ModelView
 from .hooks.recurrent_layers import RecurrentInputs
 from .hooks.recurrent_state import States
-from .index import Bank, Cue, Entry, Index
+from .index import Bank, Cue, Entry, Index, pack
 from .options import MemoryOptions, RequestMemory
 from .placed import EventBody, PlacedEvents
-from .prompt import PromptReader
+from .prompt import PromptPlan, PromptReader
 from .reading import Heard
 from .recall import Decision, Recalled, bias_of, decide
 from .remember import Snapshot, entry_of, events_of, storage_dtype, window_behind
@@ -81,7 +82,7 @@ class EpisodicMemory:
         plan = self._prompts.plan(token_ids)
         new = ()
         if memory.writes:
-            new = tuple(s for s in plan.events if s.id not in index and not self._is_queued(memory.namespace, s.id))
+            new = tuple(span for span in plan.events if self._is_new(memory.namespace, index, plan, span, token_ids))
             self._tell_again(
                 memory.namespace, [s.id for s in plan.events if s.start >= plan.turn_start and s.id in index]
             )
@@ -91,6 +92,13 @@ class EpisodicMemory:
         if not asking:
             return None
         return MemoryRequest(memory, token_ids, plan, new, torch.tensor(sorted(asking)))
+
+    def _is_new(self, namespace: str, index: Index, plan: PromptPlan, span: Span, token_ids: Sequence[int]) -> bool:
+        if span.id in index or self._is_queued(namespace, span.id):
+            return False
+        # A client that cuts its history, or changes something in it, does not tell all the rest of it again.
+        again = span.start < plan.turn_start and index.told_at(pack(token_ids[span.start : span.end])) is not None
+        return not again
 
     def _is_queued(self, namespace: str, event_id: bytes) -> bool:
         ticket = self._queued.get((namespace, event_id))

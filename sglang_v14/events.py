@@ -13,8 +13,9 @@ import xxhash
 class Span:
     """An event's place in its prompt: tokens `[start, end)`, and the role that said them.
 
-    `id` (16 bytes) names the event by its tokens and all tokens before them, so that the same words in the same
-    context are one event and the same words elsewhere another.
+    `id` (16 bytes) names the event by its tokens and those before them from the first content on, so that the same
+    words in the same conversation are one event and the same words elsewhere another. What stands in front, a system
+    prompt with the time in it, does not make a conversation another one.
     """
 
     id: bytes
@@ -36,7 +37,8 @@ def cut(
     """
     spans: list[Span] = []
     context = xxhash.xxh3_128()
-    hashed = 0
+    content = list(content)
+    begin = hashed = content[0][1] if content else 0
     for role, start, end in content:
         first = start
         while first < end:
@@ -45,7 +47,7 @@ def cut(
             hashed = last
             # The start is part of the name: one end may close events of different lengths.
             name = context.copy()
-            name.update(struct.pack("<q", first))
+            name.update(struct.pack("<q", first - begin))
             spans.append(Span(name.digest(), role, first, last))
             first = last
     return spans

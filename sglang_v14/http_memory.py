@@ -37,7 +37,8 @@ class MemoryField:
             return
         body, disconnected = await _whole_body(receive)
         memory = None
-        if b'"memory"' in body:
+        # A name may be escaped, too.
+        if b'"memory"' in body or b"\\u" in body:
             try:
                 body, memory = _moved(body, native=path in _NATIVE_PATHS)
             except OptionError as error:
@@ -47,19 +48,20 @@ class MemoryField:
         if memory is None or not memory.report or path in _NATIVE_PATHS:
             await self._app(scope, replay, send)
             return
-        reports: dict[Any, list[Any]] = {}
+        reports: dict[int, Any] = {}
         scope[_SCOPE_KEY] = reports
         await self._app(scope, replay, _Reporting(send, reports))
 
 
-def hear(response: MutableMapping[str, Any], http_request: Any) -> None:
-    """Keep the report of a response's `meta_info` for the HTTP request that it answers."""
-    meta = response.get("meta_info") or {}
-    report = [item for item in meta.get("memory") or () if item is not None]
+def hear(response: MutableMapping[str, Any], http_request: Any, place: int) -> None:
+    """Keep the report of a response's `meta_info` for the HTTP request that it answers; `place` counts its prompts and
+    choices."""
+    report = (response.get("meta_info") or {}).get("memory") or ()
     reports = getattr(http_request, "scope", {}).get(_SCOPE_KEY)
-    if report and reports is not None:
-        # Pieces of a stream follow one another; choices and prompts of one request have ids of their own.
-        reports[meta.get("id")] = report
+    if reports is not None:
+        # A later piece of a stream says more than an earlier one, or nothing.
+        said = next((item for item in reversed(report) if item is not None), None)
+        reports[place] = said or reports.get(place)
 
 
 async def _whole_body(receive: Receive) -> tuple[bytes, bool]:
@@ -124,7 +126,7 @@ class _Replay:
 class _Reporting:
     """Puts the report into a JSON response, or in front of the end of an event stream."""
 
-    def __init__(self, send: Send, reports: dict[Any, list[Any]]) -> None:
+    def __init__(self, send: Send, reports: dict[int, Any]) -> None:
         self._send, self._reports = send, reports
         self._start: Message | None = None
         self._body = b""
@@ -148,7 +150,7 @@ class _Reporting:
 
     async def _answer(self, start: Message) -> None:
         body = self._body
-        if self._reports and start["status"] == 200:
+        if any(self._reports.values()) and start["status"] == 200:
             answer = json.loads(body)
             answer["sglext"] = {**(answer.get("sglext") or {}), "memory": self._report()}
             body = json.dumps(answer, ensure_ascii=False).encode()
@@ -158,7 +160,7 @@ class _Reporting:
 
     def _with_event(self, body: bytes) -> bytes:
         # SGLang sends the end as a piece of its own, so that these words inside an answer are not taken for it.
-        if not body.startswith(_DONE) or not self._reports:
+        if not body.startswith(_DONE) or not any(self._reports.values()):
             return body
         event = json.dumps(
             {"object": "memory", "choices": [], "sglext": {"memory": self._report()}}, ensure_ascii=False
@@ -166,5 +168,5 @@ class _Reporting:
         return f"data: {event}\n\n".encode() + body
 
     def _report(self) -> Any:
-        reports = [item for report in self._reports.values() for item in report]
+        reports = [self._reports[place] for place in sorted(self._reports)]
         return reports[0] if len(reports) == 1 else reports

@@ -89,6 +89,7 @@ class Index:
         self._heads, self._bank = heads, bank
         self.entries: list[Entry] = []
         self._by_id: dict[bytes, int] = {}
+        self._by_text: dict[bytes, list[int]] = {}
         self._keys = torch.empty(len(heads.key_rows), 0, heads.dim)
         self._event_of_key = torch.empty(0, dtype=torch.long)
         self._used = 0
@@ -102,6 +103,11 @@ class Index:
     def entry(self, event_id: bytes) -> Entry | None:
         number = self._by_id.get(event_id)
         return None if number is None else self.entries[number]
+
+    def told_at(self, packed: bytes) -> float | None:
+        """When a text was told last, whatever the conversation; None if it never was."""
+        same = self._by_text.get(packed)
+        return max(self.entries[number].created_at for number in same) if same else None
 
     def add(self, entries: Iterable[Entry]) -> None:
         """Add events; one that is there already keeps its keys and takes the newer time."""
@@ -117,6 +123,7 @@ class Index:
             self._event_of_key[self._used : end] = len(self.entries)
             self._used = end
             self._by_id[entry.id] = len(self.entries)
+            self._by_text.setdefault(entry.packed, []).append(len(self.entries))
             self.entries.append(entry)
 
     def _grow(self, least: int) -> None:
@@ -133,7 +140,7 @@ class Index:
         if not gone:
             return
         kept = [entry for entry in self.entries if entry.id not in gone]
-        self.entries, self._by_id, self._used = [], {}, 0
+        self.entries, self._by_id, self._by_text, self._used = [], {}, {}, 0
         self.add(kept)
 
     def votes(self, cue: Cue, top_heads: int, bank_bias: float = 0.0) -> Tensor:

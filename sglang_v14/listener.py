@@ -108,14 +108,16 @@ class MemoryListener:
             return
         params = tokenized.sampling_params
         custom = getattr(params, "custom_params", None)
+        if not isinstance(custom, dict | None):
+            raise OptionError("`custom_params` must be an object.")
         # Offline users reach the engine without the HTTP layer that checks this field.
         request_memory((custom or {}).get("memory"))
         if warming_up:
             params.custom_params = {**(custom or {}), _WARM_UP: True}
 
-    def responded(self, response: dict[str, Any], http_request: Any) -> None:
+    def responded(self, response: dict[str, Any], http_request: Any, place: int) -> None:
         if self._active:
-            http_memory.hear(response, http_request)
+            http_memory.hear(response, http_request, place)
 
     def request_arrived(self, req: Any) -> Ticket | None:
         if self._memory is None or _memory_of(req) is None or self._memory.writer.counters.paused:

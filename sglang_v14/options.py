@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -67,14 +68,14 @@ class MemoryOptions(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_
     cue_bias: Annotated[float, Meta(ge=0.0, le=20.0)] = 0.0
     correction_overlap: Share = 0.5
     correction_bias: Annotated[float, Meta(ge=0.0, le=20.0)] = 1.5
-    reread_tokens: Positive = 512
+    reread_tokens: Annotated[int, Meta(ge=16)] = 512
 
     # What recurrent layers keep of an event.
-    engram_rank: NonNegative = 4
-    engram_components: Annotated[float, Meta(gt=0.0, le=256.0)] = 2.0
+    engram_rank: NonNegative = 2
+    engram_components: Annotated[float, Meta(gt=0.0, le=256.0)] = 0.4
     engram_dtype: Literal["float32", "float16", "int8", "int4"] = "int8"
     engram_carry_rank: NonNegative = 0
-    engram_convolution: bool = True
+    engram_convolution: bool = False
     engram_place: Literal["content", "prompt"] = "content"
     recall_into: Literal["both", "attention", "states"] = "both"
     max_readings: Annotated[int, Meta(ge=2, le=3)] = 2
@@ -205,6 +206,8 @@ def request_memory(field: object) -> RequestMemory:
         raise OptionError("`memory` is not valid Unicode text.") from None
     if not memory.namespace:
         raise OptionError("`memory.namespace` is empty.")
+    if any(unicodedata.category(character) == "Cc" for character in memory.namespace):
+        raise OptionError("`memory.namespace` holds control characters.")
     try:
         size_bytes = len(memory.namespace.encode())
     except UnicodeEncodeError:

@@ -41,6 +41,10 @@ class Decision:
 
 NOTHING = Decision()
 _BEST_SHOWN = 3
+# How far down the votes a correction is looked for.
+_LOOKED_AT = 16
+# Statements that share so much of their words are of one kind, not steps of one question.
+_SAME_KIND = 0.6
 # What an event gets that no head sees; see `vote.votes`.
 _NO_VOTE = 1e-3
 
@@ -65,6 +69,7 @@ def decide(
         return NOTHING
     bar = max(options.recall_floor, options.recall_ratio * best[0][1])
     chosen = [Recalled(entry, vote, found_by=found_by) for entry, vote in best if vote >= bar][: options.max_events]
+    chosen = _with_corrections(index, chosen, best, options)
     chosen = _with_next_step(index, chosen, prompt, options, already)
     chosen = _within(chosen, options.max_recalled_tokens)
     return Decision(tuple(_weighed(index, chosen, options)), tuple(best[:_BEST_SHOWN]))
@@ -76,13 +81,17 @@ def _best(
     """The events that may be recalled with the best votes, the best one first."""
     votes = index.votes(cue, options.vote_top_heads, options.bank_bias)
     best: list[tuple[Entry, float]] = []
+    seen = {entry.packed for event_id in already if (entry := index.entry(event_id)) is not None}
     for n in votes.argsort(descending=True).tolist():
-        if len(best) == options.max_events + _BEST_SHOWN or votes[n] <= _NO_VOTE:
+        if len(best) == options.max_events + _LOOKED_AT or votes[n] <= _NO_VOTE:
             break
         entry = index.entries[n]
-        # What stands in the prompt attracts its own tokens above all others.
-        if entry.id not in already and not only_asks(entry, options) and not stands_in(entry.packed, text):
-            best.append((entry, float(votes[n])))
+        # What was told several times is one thing to know; what stands in the prompt attracts its own tokens above all
+        # others.
+        if entry.packed in seen or only_asks(entry, options) or stands_in(entry.packed, text):
+            continue
+        seen.add(entry.packed)
+        best.append((entry, float(votes[n])))
     return best
 
 
@@ -91,6 +100,34 @@ def only_asks(entry: Entry, options: MemoryOptions) -> bool:
     does."""
     *others, last = entry.token_ids
     return last in options.question_ends and not any(token in options.sentence_ends for token in others)
+
+
+def _with_corrections(
+    index: Index, chosen: list[Recalled], best: list[tuple[Entry, float]], options: MemoryOptions
+) -> list[Recalled]:
+    """Whatever corrects the best event comes with it: said behind what it corrects, it may be hard to find."""
+    if not chosen:
+        return chosen
+    first, found = chosen[0].entry, {one.entry.id for one in chosen}
+    newer = [
+        Recalled(entry, vote, found_by=chosen[0].found_by)
+        for entry, vote in best
+        if entry.id not in found
+        and vote >= options.recall_floor
+        and _told_at(index, entry) > _told_at(index, first)
+        and index.overlap(entry, first) >= options.correction_overlap
+    ]
+    newest = max(newer, key=lambda one: _told_at(index, one.entry), default=None)
+    return chosen if newest is None else [*chosen[: options.max_events - 1], newest]
+
+
+def _told_at(index: Index, entry: Entry) -> float:
+    return index.told_at(entry.packed) or entry.created_at
+
+
+def _same_kind(a: Entry, b: Entry) -> bool:
+    words_a, words_b = set(a.token_ids), set(b.token_ids)
+    return len(words_a & words_b) >= _SAME_KIND * min(len(words_a), len(words_b))
 
 
 def _with_next_step(
@@ -104,7 +141,7 @@ def _with_next_step(
     if cue is None:
         return chosen
     found = {*already, *(r.entry.id for r in chosen)}
-    best = _best(index, cue, pack(prompt), options, found)
+    best = [one for one in _best(index, cue, pack(prompt), options, found) if not _same_kind(one[0], chosen[0].entry)]
     if best and best[0][1] >= options.cue_floor:
         chosen = [*chosen, Recalled(*best[0], found_by="cue")]
     return chosen
@@ -136,21 +173,26 @@ def _weighed(index: Index, chosen: Sequence[Recalled], options: MemoryOptions) -
     """Order the events, the best nearest to the prompt, and let a newer event outweigh an older one that it
     overlaps."""
 
-    def corrected(one: Recalled) -> bool:
+    def corrects(one: Recalled, other: Recalled) -> bool:
         # What brings up a second step shares words with it: that is how it found it.
-        return any(
-            other.entry.created_at > one.entry.created_at
-            and other.found_by == one.found_by
-            and index.overlap(other.entry, one.entry) >= options.correction_overlap
-            for other in chosen
+        return (
+            _told_at(index, one.entry) > _told_at(index, other.entry)
+            and one.found_by == other.found_by
+            and index.overlap(one.entry, other.entry) >= options.correction_overlap
         )
+
+    def corrected(one: Recalled) -> bool:
+        return any(corrects(other, one) for other in chosen)
 
     def bias(one: Recalled) -> float:
         by_age = options.correction_bias if corrected(one) else 0.0
         by_step = options.cue_bias if one.found_by == "cue" else 0.0
         return options.recall_bias - by_age - by_step
 
-    ordered = sorted(chosen, key=lambda one: (not corrected(one), one.found_by != "cue", one.vote))
+    def place(one: Recalled) -> tuple[bool, bool, bool, float]:
+        return not corrected(one), one.found_by != "cue", any(corrects(one, other) for other in chosen), one.vote
+
+    ordered = sorted(chosen, key=place)
     return [Recalled(one.entry, one.vote, bias(one), one.found_by) for one in ordered]
 
 

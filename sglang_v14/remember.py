@@ -79,7 +79,8 @@ def events_of(
                 namespace=snapshot.namespace,
                 token_ids=tuple(snapshot.token_ids[span.start : span.end]),
                 role=span.role,
-                created_at=snapshot.created_at,
+                # What is said later in one prompt is the newer.
+                created_at=snapshot.created_at + 1e-5 * len(events),
                 conversation=snapshot.conversation,
                 start=span.start,
                 index={

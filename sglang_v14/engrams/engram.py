@@ -23,11 +23,11 @@ class EngramForm:
     convolution's last inputs are kept.
     """
 
-    rank: int = 4
-    components: float = 2.0
+    rank: int = 2
+    components: float = 0.4
     dtype: str = "int8"
     carry_rank: int = 0
-    convolution: bool = True
+    convolution: bool = False
 
 
 @dataclass(frozen=True, slots=True)

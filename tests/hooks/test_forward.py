@@ -157,6 +157,15 @@ def test_reading_again_in_part() -> None:
     assert [batch.batch_size for batch in ran] == [3, 2]
 
 
+def test_output_log_probabilities_are_no_obstacle() -> None:
+    """Those of the prompt's tokens are: the part's could not be put into the whole batch's."""
+    lengths = prefill().extend_seq_lens_cpu
+    outputs = prefill(return_logprob=True, extend_logprob_start_lens_cpu=lengths)
+    assert Forward(runner(), outputs, (), lambda batch: None).can_read_in_part
+    inputs = prefill(return_logprob=True, extend_logprob_start_lens_cpu=[*lengths[:-1], 0])
+    assert not Forward(runner(), inputs, (), lambda batch: None).can_read_in_part
+
+
 @pytest.mark.parametrize("fails", [False, True])
 def test_reading_again_as_a_whole(fails: bool) -> None:
     """With input log-probabilities the whole batch is read again; its positions are put back, whatever happens."""
@@ -169,7 +178,7 @@ def test_reading_again_as_a_whole(fails: bool) -> None:
             raise RuntimeError
         return f"output {len(ran)}"
 
-    whole = prefill(return_logprob=True)
+    whole = prefill(return_logprob=True, extend_logprob_start_lens_cpu=[0, 0, 0])
     forward = Forward(runner(), whole, (), run)
     output = forward.run(may_read_again=True)
     assert not forward.can_read_in_part

@@ -45,6 +45,7 @@ def _v14_directory(folder: Path, save: Callable[[Path], Any], heads: list[list[i
         "engram_components": 64.0,
         "engram_carry_rank": 64,
         "engram_dtype": "float32",
+        "engram_convolution": True,
     }
     (folder / "config.json").write_text(json.dumps(config))
     rows = len({(layer, head // 2) for layer, head in heads})

@@ -45,7 +45,7 @@ class App:
             if not message.get("more_body"):
                 break
         for n, report in enumerate(self.reports):
-            hear({"meta_info": {"id": f"request-{n}", "memory": report}}, SimpleNamespace(scope=scope))
+            hear({"meta_info": {"memory": report}}, SimpleNamespace(scope=scope), n)
         headers = [(b"content-type", self.content_type)]
         if self.content_type == b"application/json":
             headers.append((b"content-length", str(sum(map(len, self.pieces))).encode()))
@@ -333,15 +333,15 @@ def test_error_responses_carry_no_report() -> None:
 
 
 def test_several_choices_or_prompts() -> None:
-    """Each has a report of its own, in order."""
+    """Each has a report of its own, in order; null where nothing was decided."""
     other = {"recalled": [], "readings": 1}
-    answer = post(App(report=[None, REPORT], others=[[other], None]), CHAT, ASKING)
-    assert json.loads(answer.body)["sglext"]["memory"] == [REPORT, other]
+    answer = post(App(report=[None, REPORT], others=[None, [other, None]]), CHAT, ASKING)
+    assert json.loads(answer.body)["sglext"]["memory"] == [REPORT, None, other]
 
 
 def test_hear_without_a_request() -> None:
     """Offline use and requests that did not ask keep nothing and are no error."""
     response = {"meta_info": {"memory": [REPORT]}}
-    hear(response, None)
-    hear(response, SimpleNamespace(scope={}))
-    hear({}, SimpleNamespace(scope={}))
+    hear(response, None, 0)
+    hear(response, SimpleNamespace(scope={}), 0)
+    hear({}, SimpleNamespace(scope={}), 0)

@@ -84,7 +84,7 @@ FAULTS: list[tuple[str, Any]] = [
     ("correction_overlap", math.nan),
     ("correction_bias", math.inf),
     ("correction_bias", math.nan),
-    ("reread_tokens", 0),
+    ("reread_tokens", 15),
     ("max_readings", 1),
     ("max_readings", 4),
     ("recall_while_decoding", None),

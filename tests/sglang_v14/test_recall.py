@@ -223,6 +223,43 @@ def test_a_second_step_is_no_correction() -> None:
     assert [one.bias for one in decision.recalled] == [-0.5, 0.0]
 
 
+def test_what_was_told_often_is_one_thing_to_know() -> None:
+    """However often a text was told, it comes back once, and is as new as its last telling."""
+    often = [event(n, 1, 10.0, token_ids=OLD, created_at=float(n)) for n in range(5)]
+    correction = event(9, 1, 9.0, token_ids=NEW, created_at=50.0)
+    decision = recall([*often, correction], cue(1), correction_bias=1.5)
+    assert [one.entry.token_ids for one in decision.recalled] == [OLD, NEW]
+    assert [one.bias for one in decision.recalled] == [-1.5, 0.0]
+    again = event(10, 1, 8.0, token_ids=OLD, created_at=60.0)
+    decision = recall([*often, correction, again], cue(1), correction_bias=1.5)
+    assert [one.entry.token_ids for one in decision.recalled] == [NEW, OLD]
+    already = {often[0].id}
+    assert [one.entry.token_ids for one in recall(often, cue(1), already=already).recalled] == []
+
+
+def test_a_correction_comes_along() -> None:
+    """Though its own vote is far below the ratio, not below the floor; among many others as well."""
+    old = event(0, 1, 10.0, token_ids=OLD, created_at=100.0)
+    weak = event(1, 1, 3.5, token_ids=NEW, created_at=200.0)
+    others = [event(n, 1, 9.0, created_at=10.0 * n) for n in range(2, 6)]
+    assert share(3.5) < 0.6 * share(10.0)
+    decision = recall([old, weak, *others], cue(1), recall_floor=share(3.4), recall_ratio=0.6, max_events=3)
+    assert numbers(decision)[-1] == 1 and 0 in numbers(decision)
+    below = recall([old, weak], cue(1), recall_floor=share(3.6), recall_ratio=0.6)
+    assert numbers(below) == [0]
+    older = event(1, 1, 3.5, token_ids=NEW, created_at=50.0)
+    assert numbers(recall([old, older], cue(1), recall_floor=share(3.4), recall_ratio=0.6)) == [0]
+
+
+def test_a_statement_of_the_same_kind_is_no_second_step() -> None:
+    """The code of one door asks for the codes of all."""
+    first = event(0, 1, asks=2, token_ids=(60, 61, 62, 80, 70))
+    like = event(1, 2, token_ids=(60, 61, 62, 81, 71))
+    other = event(2, 2, strength=9.0, token_ids=(90, 91, 92, 80, 93))
+    assert numbers(recall([first, like], cue(1))) == [0]
+    assert numbers(recall([first, like, other], cue(1))) == [2, 0]
+
+
 def test_bias_of_every_token() -> None:
     """One value a token, in the order of the events."""
     older = event(0, 1, token_ids=(1, 2, 3, 50, 51, 52), created_at=1.0)

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -209,7 +210,9 @@ def test_whatever_fails_leaves_nothing(tiny_llama: Path, tmp_path: Path, monkeyp
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 def test_a_stopped_command_leaves_nothing(tiny_llama: Path, tmp_path: Path, stop: signal.Signals) -> None:
     command = [sys.executable, "-m", "sglang_v14.upgrade", str(tiny_llama), str(tmp_path / "out")]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE)
+    # A shell's background jobs ignore SIGINT, and so would what they start.
+    heed = partial(signal.signal, stop, signal.SIG_DFL)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=heed)
     deadline = time.monotonic() + 120
     while not left_in(tmp_path) and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.005)

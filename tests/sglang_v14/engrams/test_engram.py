@@ -20,7 +20,9 @@ def transitions(seed: int = 0) -> list[Transition]:
 
 
 def form(**settings: object) -> EngramForm:
-    return EngramForm(**{"rank": COLUMNS, "components": float(COLUMNS), "dtype": "float16", **settings})  # type: ignore[arg-type]
+    return EngramForm(
+        **{"rank": COLUMNS, "components": float(COLUMNS), "dtype": "float16", "convolution": True, **settings}
+    )  # type: ignore[arg-type]
 
 
 def test_whole() -> None:
