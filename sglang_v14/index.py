@@ -156,10 +156,16 @@ class Index:
 
     def overlap(self, a: Entry, b: Entry) -> float:
         """How much of what the shorter event says the other one says too: 0 to 1, tokens weighed by what they say."""
-        tokens_a, tokens_b = set(a.token_ids), set(b.token_ids)
-        weight = (lambda token: 1.0) if self._bank is None else self._bank.weight
-        smaller = min(sum(map(weight, tokens_a)), sum(map(weight, tokens_b)))
-        return sum(map(weight, tokens_a & tokens_b)) / smaller if smaller > 0 else 0.0
+        smaller = min(set(a.token_ids), set(b.token_ids), key=self._says)
+        return self.share(b if smaller == set(a.token_ids) else a, smaller)
+
+    def share(self, entry: Entry, tokens: set[int]) -> float:
+        """How much of what `tokens` say the event says: 0 to 1."""
+        whole = self._says(tokens)
+        return self._says(tokens & set(entry.token_ids)) / whole if whole > 0 else 0.0
+
+    def _says(self, tokens: set[int]) -> float:
+        return float(len(tokens)) if self._bank is None else sum(map(self._bank.weight, tokens))
 
 
 def _placed(heads: VotingHeads, keys: Tensor) -> Tensor:

@@ -45,6 +45,8 @@ _BEST_SHOWN = 3
 _LOOKED_AT = 16
 # Statements that share so much of their words are of one kind, not steps of one question.
 _SAME_KIND = 0.6
+# How much of what the prompt shares with an event its correction shares as well.
+_SAME_TOPIC = 0.8
 # What an event gets that no head sees; see `vote.votes`.
 _NO_VOTE = 1e-3
 
@@ -69,7 +71,7 @@ def decide(
         return NOTHING
     bar = max(options.recall_floor, options.recall_ratio * best[0][1])
     chosen = [Recalled(entry, vote, found_by=found_by) for entry, vote in best if vote >= bar][: options.max_events]
-    chosen = _with_corrections(index, chosen, best, options)
+    chosen = _with_correction(index, chosen, best, prompt, options)
     chosen = _with_next_step(index, chosen, prompt, options, already)
     chosen = _within(chosen, options.max_recalled_tokens)
     return Decision(tuple(_weighed(index, chosen, options)), tuple(best[:_BEST_SHOWN]))
@@ -102,10 +104,17 @@ def only_asks(entry: Entry, options: MemoryOptions) -> bool:
     return last in options.question_ends and not any(token in options.sentence_ends for token in others)
 
 
-def _with_corrections(
-    index: Index, chosen: list[Recalled], best: list[tuple[Entry, float]], options: MemoryOptions
+def _with_correction(
+    index: Index,
+    chosen: list[Recalled],
+    best: list[tuple[Entry, float]],
+    prompt: Sequence[int],
+    options: MemoryOptions,
 ) -> list[Recalled]:
-    """Whatever corrects the best event comes with it: said behind what it corrects, it may be hard to find."""
+    """What corrects the best event comes with it: said behind what it corrects, it may be hard to find.
+
+    It has to share what the prompt asks for, too: the code of another door is no correction.
+    """
     if not chosen:
         return chosen
     first, found = chosen[0].entry, {one.entry.id for one in chosen}
@@ -116,6 +125,7 @@ def _with_corrections(
         and vote >= options.recall_floor
         and _told_at(index, entry) > _told_at(index, first)
         and index.overlap(entry, first) >= options.correction_overlap
+        and index.share(entry, set(first.token_ids) & set(prompt)) >= _SAME_TOPIC
     ]
     newest = max(newer, key=lambda one: _told_at(index, one.entry), default=None)
     return chosen if newest is None else [*chosen[: options.max_events - 1], newest]

@@ -58,6 +58,51 @@ def test_ask_tell_ask(client: ChatClient, memory: Memory) -> None:
     assert all("4417" in reply.text and recalled(reply) == [TOLD] for reply in after)
 
 
+_OLD, _NEW = "The password of the cellar is Heron.", "The password of the cellar is Falcon."
+_PASSWORD = "What is the password of the cellar?"
+
+
+def _chat(*turns: str, system: str | None = None) -> list[dict[str, str]]:
+    """The user's turns, with short answers between them."""
+    messages = [{"role": "system", "content": system}] if system else []
+    for turn in turns:
+        messages += [{"role": "user", "content": turn}, {"role": "assistant", "content": "Okay, noted."}]
+    return messages[:-1]
+
+
+@pytest.mark.parametrize(
+    "chats",
+    [
+        [*(_chat(greeting, _OLD) for greeting in ("Hello!", "Good day.", "Hey.", "Good morning.")), _chat("Hi!", _NEW)],
+        [_chat(_OLD, _NEW)],
+        [_chat(_OLD), _chat(_OLD, _NEW)],
+        [
+            _chat(_OLD, system="You help. It is 10:00."),
+            _chat(_NEW),
+            _chat(_OLD, "Thank you!", system="You help. It is 10:01 now."),
+        ],
+    ],
+    ids=["told often", "in one chat", "turn by turn", "history under another system prompt"],
+)
+def test_the_newest_value_is_answered(client: ChatClient, memory: Memory, chats: list[list[dict[str, str]]]) -> None:
+    """However the older one was told."""
+    for chat in chats:
+        client.chat(chat, memory=memory, max_tokens=1)
+    reply = client.chat(_PASSWORD, memory=Memory(memory.namespace, "read"), **SHORT)
+    assert "Falcon" in reply.text and "Heron" not in reply.text
+    assert recalled(reply)[0] == _NEW
+
+
+def test_facts_of_one_kind_are_kept_apart(client: ChatClient, memory: Memory) -> None:
+    """Codes that share digits and words; none is a correction of another, nor the second step of a question."""
+    doors = ("garage", "attic", "shed", "cellar", "barn", "tower")
+    for number, door in enumerate(doors):
+        tell(client, f"The code of the {door} is 2{number}{number}7.", memory)
+    for number, door in enumerate(doors):
+        asked = Memory(memory.namespace, "read")
+        assert f"2{number}{number}7" in client.chat(f"What is the code of the {door}?", memory=asked, **SHORT).text
+
+
 def test_what_was_computed_under_a_recall_is_nobody_elses_prefix(client: ChatClient, memory: Memory) -> None:
     """The same question with memory off, before and after it was answered with a recall, is answered alike."""
     before = client.chat(ASKED, memory=memory.off, **SHORT)

@@ -243,10 +243,17 @@ def test_a_correction_comes_along() -> None:
     weak = event(1, 1, 3.5, token_ids=NEW, created_at=200.0)
     others = [event(n, 1, 9.0, created_at=10.0 * n) for n in range(2, 6)]
     assert share(3.5) < 0.6 * share(10.0)
-    decision = recall([old, weak, *others], cue(1), recall_floor=share(3.4), recall_ratio=0.6, max_events=3)
+    asked = [*PROMPT, *OLD[:3]]
+    decision = recall(
+        [old, weak, *others], cue(1), prompt=asked, recall_floor=share(3.4), recall_ratio=0.6, max_events=3
+    )
     assert numbers(decision)[-1] == 1 and 0 in numbers(decision)
     below = recall([old, weak], cue(1), recall_floor=share(3.6), recall_ratio=0.6)
     assert numbers(below) == [0]
+    about = [*PROMPT, OLD[3]]
+    assert numbers(recall([old, weak], cue(1), prompt=about, recall_floor=share(3.4), recall_ratio=0.6)) == [0]
+    about = [*PROMPT, OLD[2]]
+    assert numbers(recall([old, weak], cue(1), prompt=about, recall_floor=share(3.4), recall_ratio=0.6)) == [0, 1]
     older = event(1, 1, 3.5, token_ids=NEW, created_at=50.0)
     assert numbers(recall([old, older], cue(1), recall_floor=share(3.4), recall_ratio=0.6)) == [0]
 
