@@ -67,7 +67,7 @@ class StateEngram:
         return out.view(before.shape)
 
     def blocks(self) -> dict[str, Block]:
-        """As it is stored; see `docs/store-format.md`."""
+        """As it is stored, in an event's body."""
         blocks = {"state_decay": Block.from_array(self.decay.numpy())}
         for name, part in (("state_left", self.left), ("state_carry", self.carry)):
             if part is not None:
