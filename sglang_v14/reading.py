@@ -62,6 +62,11 @@ class RequestReading:
     queries: Tensor | None = field(default=None, init=False)
     lse: Tensor | None = field(default=None, init=False)
 
+    @property
+    def listens(self) -> bool:
+        """Whether anything is wanted of the forward, or done to it."""
+        return self.asking is not None or self.placed is not None or self.recurrent is not None
+
 
 class Reading:
     """The requests of a forward that have a memory; `None` for those that have not."""
@@ -77,7 +82,7 @@ class Reading:
         self._requests: list[tuple[slice, RequestReading]] = []
         offset = 0
         for tokens, request in requests:
-            if request is not None and (request.asking, request.placed, request.recurrent) != (None, None, None):
+            if request is not None and request.listens:
                 self._requests.append((slice(offset, offset + tokens), request))
             offset += tokens
 
