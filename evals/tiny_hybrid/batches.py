@@ -18,6 +18,7 @@ LENGTHS = (128, 192, 256, 320, 384, 512, 768, 1024, 1536, 2560)
 # Of a hundred samples; a text has more tokens than several chats.
 _DOCUMENTS = 8
 _CHATS_AT_ONCE = 200
+_INVENTED = 120  # relations for so many chats
 
 
 class Batch(NamedTuple):
@@ -34,14 +35,15 @@ def rows_of(length: int, tokens: int) -> int:
 
 def batches(folder: Path, seed: int, tokens: int) -> Iterator[Batch]:
     """Batches of one process, for ever. Rows of one length, each chat alone in a row."""
-    from . import chats, words
+    from . import chats, invented, words
 
     encoder, rng = Encoder.of(folder), random.Random(seed)
     words.use_pieces(*encoder.pieces())
     waiting: dict[int, list[tuple[list[int], list[float]]]] = {length: [] for length in LENGTHS}
     while True:
+        new = invented.relations(rng, _INVENTED)
         made = [
-            chats.training_document(rng) if rng.randrange(100) < _DOCUMENTS else chats.training_chat(rng)
+            chats.training_document(rng, new) if rng.randrange(100) < _DOCUMENTS else chats.training_chat(rng, new)
             for _ in range(_CHATS_AT_ONCE)
         ]
         for row in encoder.encode([sample.messages for sample in made]):

@@ -1,10 +1,11 @@
 """Chats for training and for judging: `training_chat`, `training_document` and `sample`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
 from .conversation import Conversation, Sample, relations_of, system_for_training
 from .documents import document
+from .relation import Relation
 from .telling import Fact
 from .words import TRAIN, pick
 
@@ -76,9 +77,9 @@ class _Asker:
             chat.ask_known(before)
 
 
-def training_chat(rng: Random) -> Sample:
+def training_chat(rng: Random, invented: Sequence[Relation] = ()) -> Sample:
     """Some facts and some questions of all kinds, in any order."""
-    chat = Conversation(rng, TRAIN, "mixed", system_for_training(rng))
+    chat = Conversation(rng, TRAIN, "mixed", system_for_training(rng), invented)
     plan, pairs = _plan(chat, 1 + int(rng.random() * 8)) if rng.random() < 0.96 else ([], [])
     questions = 1 + int(rng.random() * 6)
     asker, at = _Asker(chat, plan, pairs), 0
@@ -97,9 +98,9 @@ def training_chat(rng: Random) -> Sample:
     return chat.sample
 
 
-def training_document(rng: Random) -> Sample:
+def training_document(rng: Random, invented: Sequence[Relation] = ()) -> Sample:
     """A text, half of them long, and questions about it, at once and in later turns."""
-    chat = Conversation(rng, TRAIN, "document", system_for_training(rng))
+    chat = Conversation(rng, TRAIN, "document", system_for_training(rng), invented)
     questions = 3 + int(rng.random() * 7)
     words = 1060 + int(rng.random() * 220) if rng.random() < 0.5 else 150 + int(rng.random() * 700)
     text = document(chat, words - 15 * questions)

@@ -20,6 +20,7 @@ _BY_DRAW = {
     draw: tuple(relation for relation in RELATIONS if relation.subject is draw)
     for draw in {relation.subject for relation in RELATIONS}
 }
+_INVENTED = 0.3  # of the facts
 _OF_PEOPLE = _BY_DRAW[person] + _BY_DRAW[person_or_user]
 _OF_THINGS = _BY_DRAW[thing] + _BY_DRAW[any_thing]
 
@@ -41,10 +42,20 @@ class Sample:
 
 
 class Conversation:
-    """Draws facts that do not clash, and writes the messages."""
+    """Draws facts that do not clash, and writes the messages.
 
-    def __init__(self, rng: Random, split: str, task: str, system: str | None = DEFAULT_SYSTEM) -> None:
-        self.rng, self.split = rng, split
+    `invented` are relations to tell of beside the real ones.
+    """
+
+    def __init__(
+        self,
+        rng: Random,
+        split: str,
+        task: str,
+        system: str | None = DEFAULT_SYSTEM,
+        invented: Sequence[Relation] = (),
+    ) -> None:
+        self.rng, self.split, self._invented = rng, split, invented
         self.sample = Sample(task)
         self.told: list[Fact] = []
         self._words: set[str] = set()
@@ -57,9 +68,11 @@ class Conversation:
     # Facts.
 
     def fact(
-        self, relations: Sequence[Relation] = RELATIONS, subject: Subject | None = None, of_user: bool = True
+        self, relations: Sequence[Relation] = (), subject: Subject | None = None, of_user: bool = True
     ) -> Fact | None:
         """A new fact whose names and value nothing in this chat has; None if none is found in some tries."""
+        if not relations:
+            relations = self._invented if self._invented and self.rng.random() < _INVENTED else RELATIONS
         for _ in range(_TRIES):
             relation = pick(self.rng, relations)
             about = subject or self.subject(relation)
@@ -78,6 +91,14 @@ class Conversation:
                 self._words.add(role)
             return Fact(about, relation, value, pick(self.rng, relation.wordings))
         return None
+
+    def _among(self, relations: Sequence[Relation]) -> Sequence[Relation]:
+        """Now and then invented relations instead of the real `relations`, which are bridges or second steps."""
+        if not self._invented or self.rng.random() >= _INVENTED:
+            return relations
+        bridges = bool(relations[0].role)
+        fit = [one for one in self._invented if bool(one.role) == bridges and (bridges or one.subject is person)]
+        return fit or relations
 
     def subject(self, relation: Relation) -> Subject | None:
         """A subject that this chat does not have yet; the user counts as new."""
@@ -105,8 +126,8 @@ class Conversation:
 
     def pair(self, of_user: bool = True) -> tuple[Fact, Fact] | None:
         """A fact whose value is a person, and one about that person."""
-        first = self.fact(BRIDGES, of_user=of_user)
-        second = first and self.fact(SECOND_STEPS, of(first.value.text, first.value.text))
+        first = self.fact(self._among(BRIDGES), of_user=of_user)
+        second = first and self.fact(self._among(SECOND_STEPS), of(first.value.text, first.value.text))
         return (first, second) if first and second else None
 
     # Messages.
@@ -150,7 +171,7 @@ class Conversation:
         wording = fact.wording
         if not same:
             others = [other for other in fact.relation.wordings if other is not wording]
-            wording = pick(self.rng, others)
+            wording = pick(self.rng, others or [wording])
         answer = telling.sentence(telling.answered(self.rng, wording, fact.subject, fact.value))
         wrong = self._old.get((fact.subject.subject, fact.relation.key), ())
         question = telling.asked(self.rng, self.split, wording, fact.subject)

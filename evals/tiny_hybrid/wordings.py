@@ -8,6 +8,8 @@ without and with an article. `[lives|live]` is the form for others and for the u
 import re
 import zlib
 from collections.abc import Callable, Sequence
+from copy import copy
+from typing import Self
 
 from .subjects import NAMED, PLAIN, SELF
 from .words import HELDOUT, TRAIN
@@ -79,6 +81,16 @@ class Wording:
         self.answer = _lists(answer, frozenset(), answering=True)[TRAIN]
         self.now = _lists(now, frozenset())[TRAIN]
         self.unknown = _lists(indirect, held, answering=True)[TRAIN]
+
+    def all_trained(self) -> Self:
+        """The same wording with nothing held out."""
+        every = copy(self)
+        every.held = frozenset()
+        for name in ("tell", "ask", "indirect"):
+            lists = getattr(self, name)
+            both = tuple(a + b for a, b in zip(lists[TRAIN], lists[HELDOUT], strict=True))
+            setattr(every, name, {TRAIN: both, HELDOUT: ((), (), ())})
+        return every
 
 
 def noun(name: str, wh: str = "what", value: str = "{v}", has: bool = False, of: str = "of") -> Wording:
@@ -162,6 +174,22 @@ def was(rest: str, prep: str, wh: str, what: str, value: str = "{v}") -> Wording
 def modal(word: str, rest: str, prep: str, wh: str, what: str, value: str = "{v}") -> Wording:
     """ "Project Tarn must be finished by 4 March.\""""
     return _phrase(f"{word} {rest}", f"{word} now {rest}", word, rest, prep, wh, what, value, "")
+
+
+def quantity(base: str, how: str, what: str, prep: str = "") -> Wording:
+    """ "The van holds 40 litres.": quantity("hold", "how much", "water")."""
+    say, into, stranded = f"[{_third(base)}|{base}]", f"{prep} " if prep else "", f" {prep}" if prep else ""
+    return Wording(
+        [
+            f"{{s}} {say} {into}{{v}}",
+            f"{{v}} is {how} {{s}} {say}{stranded}",
+            f"the {what} that {{s}} {say}{stranded} is {{v}}",
+        ],
+        [f"{how} {_DO} {{s}} {base}{stranded}", f"{how} {what} {_DO} {{s}} {base}{stranded}"],
+        [f"{how} {{s}} {say}{stranded}", f"{how} {what} {{s}} {say}{stranded}"],
+        [f"{{s}} {say} {into}{{v}}"],
+        [f"{{s}} now {say} {into}{{v}}"],
+    )
 
 
 def called(role: str) -> Wording:

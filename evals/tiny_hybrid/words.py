@@ -350,3 +350,4 @@ VALUES: dict[str, Callable[[Random, str], Value]] = {
     "study": _closed(STUDIES),
     "cargo": _closed(CARGOES),
 }
+CLOSED = ("colour", "material", "job", "instrument", "sport", "food", "drink", "animal", "vehicle", "cargo")
