@@ -15,6 +15,8 @@ def main() -> None:
     engine = sglang.Engine(model_path=task["model_path"], **arguments)
     answers = []
     for request in task["requests"]:
+        if request.get("flush"):
+            engine.flush_cache()
         sampling = {"temperature": 0, "max_new_tokens": request["new_tokens"], "ignore_eos": True}
         answer = engine.generate(
             input_ids=request["input_ids"],
@@ -25,7 +27,8 @@ def main() -> None:
         )
         meta = answer["meta_info"]
         top = [[(entry[1], entry[0]) for entry in step] for step in meta.get("output_top_logprobs") or []]
-        answers.append({"output_ids": answer["output_ids"], "top": top, "memory": meta.get("memory")})
+        answer = {"output_ids": answer["output_ids"], "top": top, "memory": meta.get("memory")}
+        answers.append(answer | {"cached_tokens": meta["cached_tokens"]})
     Path(sys.argv[2]).write_text(json.dumps(answers))
     engine.shutdown()
 

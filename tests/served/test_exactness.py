@@ -25,7 +25,9 @@ _HERE = Path(__file__).parent
 _NEW_TOKENS = 40  # past the first reconsideration
 
 
-def _v14_directory(folder: Path, save: Callable[[Path], Any], heads: list[list[int]], head_dim: int) -> None:
+def _v14_directory(
+    folder: Path, save: Callable[[Path], Any], heads: list[list[int]], head_dim: int, **memory: Any
+) -> None:
     import torch
     from safetensors.torch import save_file
 
@@ -46,6 +48,7 @@ def _v14_directory(folder: Path, save: Callable[[Path], Any], heads: list[list[i
         "engram_carry_rank": 64,
         "engram_dtype": "float32",
         "engram_convolution": True,
+        **memory,
     }
     (folder / "config.json").write_text(json.dumps(config))
     rows = len({(layer, head // 2) for layer, head in heads})
@@ -144,3 +147,35 @@ def test_recalled_is_as_if_read(
         assert recalled["output_ids"] == whole["output_ids"] != alone["output_ids"]
         for step_whole, step in zip(whole["top"], recalled["top"], strict=True):
             assert dict(map(tuple, step)) == pytest.approx(dict(map(tuple, step_whole)), abs=1e-4)
+
+
+@MODELS
+def test_a_prefix_from_the_cache_changes_nothing(
+    tmp_path: Path, save: Callable[[Path], Any], heads: list[list[int]], head_dim: int
+) -> None:
+    """A conversation's second turn that recalls: its first turn read anew, or taken from the prefix cache with its
+    recurrent state."""
+    user, end, assistant = 7, 8, 9
+    markers = {"user": {"start": [user], "end": [end]}, "assistant": {"start": [assistant], "end": [end]}}
+    _v14_directory(tmp_path, save, heads, head_dim, markers=markers)
+    draws = random.Random(5)
+    event, first, answer, second = ([draws.randrange(16, VOCABULARY) for _ in range(n)] for n in (50, 80, 70, 30))
+    requests = [_request([user, *event, end], "told", "write", logprobs=False, new_tokens=1)]
+    one_turn = [user, *first, end, assistant, *answer, end]
+    two_turns = [*one_turn, user, *second, end, assistant]
+    for logprobs in (True, False):
+        cold = _request(two_turns, "told", "read", logprobs=logprobs)
+        requests += [
+            {**cold, "flush": True},
+            _request(one_turn, "told", "off", logprobs=False, new_tokens=1),
+            cold,
+            cold,
+        ]
+    answers = _run(tmp_path, requests, chunked_prefill_size=256)
+    for cold, warm, again in zip(answers[1::4], answers[3::4], answers[4::4], strict=True):
+        assert all(answer["memory"] and answer["memory"][0]["recalled"] for answer in (cold, warm, again))
+        assert cold["cached_tokens"] == 0 and warm["cached_tokens"] >= 128 and again["cached_tokens"] >= 128
+        assert cold["output_ids"] == warm["output_ids"] == again["output_ids"]
+        for step_cold, step, step_again in zip(cold["top"], warm["top"], again["top"], strict=True):
+            assert dict(map(tuple, step)) == pytest.approx(dict(map(tuple, step_cold)), abs=1e-4)
+            assert dict(map(tuple, step_again)) == pytest.approx(dict(map(tuple, step_cold)), abs=1e-4)
