@@ -17,6 +17,7 @@ from .directory import Report, Settings, make_directory
 from .errors import UpgradeError
 from .gguf_checkpoint import DTYPE_BYTES
 from .linking import Link
+from .set_options import parse
 
 _USER_ERROR = 2
 
@@ -32,6 +33,10 @@ def upgrade(
     heads: Annotated[int, typer.Option(min=1, max=1024, help="How many voting heads are kept at the most.")] = 32,
     calibration: Annotated[bool, typer.Option(help="Find the voting heads now (loads the model).")] = True,
     seed: Annotated[int, typer.Option(help="Seed of the calibration's random tokens.")] = 0,
+    options: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="An option of the memory, as recall_floor=0.2; repeatable."),
+    ] = None,
     check: Annotated[Path | None, typer.Option(help="Check this V14 directory instead of making one.")] = None,
 ) -> None:
     """Turn a checkpoint into a V14 model directory: weights, tokenizer, and the options of the memory."""
@@ -48,7 +53,8 @@ def upgrade(
             raise UpgradeError("Give the checkpoint and the directory to make.")
         if dtype is not None and dtype not in DTYPE_BYTES:
             raise UpgradeError(f"--dtype is {dtype!r}; it may be {', '.join(DTYPE_BYTES)}.")
-        report = _run(checkpoint, out, Settings(link, dtype, calibration, heads, seed), console)
+        settings = Settings(link, dtype, calibration, heads, seed, parse(options or ()))
+        report = _run(checkpoint, out, settings, console)
     except UpgradeError as error:
         console.print(str(error), style="red", highlight=False, markup=False, soft_wrap=True)
         raise typer.Exit(_USER_ERROR) from None

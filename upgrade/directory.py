@@ -3,9 +3,9 @@
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +27,15 @@ CARD = "README.md"
 
 @dataclass(frozen=True)
 class Settings:
-    """How a directory is made. `dtype` None keeps the checkpoint's own (float32 for a GGUF file)."""
+    """How a directory is made. `dtype` None keeps the checkpoint's own (float32 for a GGUF file); `options` are those
+    of the memory that differ from the family's."""
 
     link: Link = Link.HARDLINK
     dtype: str | None = None
     calibration: bool = True
     heads: int = 32
     seed: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,7 @@ def _upgrade(
         "question_ends": question_ends,
         "sentence_ends": sentence_ends,
         **family_of(checkpoint.config).memory,
+        **settings.options,
     }
     architecture = v14_architecture(checkpoint.config)
     config = {**checkpoint.config, "architectures": [architecture], "memory": memory}
