@@ -29,6 +29,20 @@ class EngramForm:
     carry_rank: int = 0
     convolution: bool = False
 
+    def size_bytes(self, layers: int, heads: int, value_dim: int, key_dim: int, window: int) -> int:
+        """Bytes of an event before compression; `window` is how many inputs a layer's convolution holds."""
+
+        def vector(dim: int) -> int:
+            if self.dtype == "int4":
+                return dim if dim % 2 else dim // 2
+            return dim * {"float32": 4, "float16": 2, "int8": 1}[self.dtype]
+
+        matrices, numbers = layers * heads, 8  # a component's matrix and scale
+        left = min(round(self.components * matrices), self.rank * matrices)
+        size = 4 * matrices + left * (vector(value_dim) + vector(key_dim) + numbers)
+        size += self.carry_rank * matrices * (2 * vector(key_dim) + numbers)
+        return size + (layers * window * (4 if self.dtype == "float32" else 2) if self.convolution else 0)
+
 
 @dataclass(frozen=True, slots=True)
 class StateEngram:

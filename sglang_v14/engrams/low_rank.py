@@ -15,7 +15,7 @@ class LowRank:
     """Matrices `[matrices, rows, columns]`: of each the sum over its components of `scale * left * right`.
 
     `matrix` `[components]` says to which matrix a component belongs; `left` `[components, rows]` and `right`
-    `[components, columns]` hold integers (or floats), `scale` `[components]`.
+    `[components, columns]` hold integers (or floats; bytes with two integers each), `scale` `[components]`.
     """
 
     matrix: Tensor
@@ -42,15 +42,18 @@ class LowRank:
         levels = _LEVELS[dtype]
         left, left_step = _rounded(left, levels)
         right, right_step = _rounded(right, levels)
+        if dtype == "int4":
+            left, right = _packed(left), _packed(right)
         return cls(matrix.to(torch.int32), left, right, (scale * left_step * right_step).float())
 
     def matrices(self, number: int) -> Tensor:
         """All of them again, `[number, rows, columns]` float32."""
-        out = torch.zeros(number, self.left.shape[1], self.right.shape[1])
-        left = self.left.float() * self.scale[:, None]
+        left, right = _plain(self.left), _plain(self.right)
+        out = torch.zeros(number, left.shape[1], right.shape[1])
+        left = left * self.scale[:, None]
         for rank in range(int(self._order().max()) + 1 if len(self.matrix) else 0):
             some = self._order() == rank
-            out[self.matrix[some].long()] += left[some].unsqueeze(2) * self.right[some].float().unsqueeze(1)
+            out[self.matrix[some].long()] += left[some].unsqueeze(2) * right[some].unsqueeze(1)
         return out
 
     def _order(self) -> Tensor:
@@ -62,3 +65,19 @@ class LowRank:
 def _rounded(vectors: Tensor, levels: int) -> tuple[Tensor, Tensor]:
     step = vectors.abs().amax(dim=1).clamp_min(1e-12) / levels
     return (vectors / step[:, None]).round().to(torch.int8), step
+
+
+def _packed(numbers: Tensor) -> Tensor:
+    """Integers of -8 to 7, two a byte; an odd row is left as it is."""
+    if numbers.shape[1] % 2:
+        return numbers
+    low, high = numbers.view(torch.uint8)[:, ::2], numbers.view(torch.uint8)[:, 1::2]
+    return (low & 0xF) | (high << 4)
+
+
+def _plain(numbers: Tensor) -> Tensor:
+    """As floats, whatever they were kept as."""
+    if numbers.dtype is not torch.uint8:
+        return numbers.float()
+    halves = torch.stack((numbers & 0xF, numbers >> 4), dim=2).flatten(1)
+    return halves.float() - 16 * (halves > 7)

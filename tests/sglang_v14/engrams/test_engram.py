@@ -55,6 +55,23 @@ def test_the_best_components_are_kept() -> None:
     assert len(LowRank.of(torch.zeros(2, 8, 6), 2, 99, "int8").matrix) == 0
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"dtype": "int8", "rank": 2, "components": 0.4},
+        {"dtype": "float32", "carry_rank": 2},
+        {"convolution": False},
+    ],
+)
+def test_size(settings: dict[str, object]) -> None:
+    """The stated size is that of what is stored."""
+    one = form(**settings)
+    blocks = StateEngram.of(transitions(), torch.randn(LAYERS, 5, 3), one).blocks()
+    stored = sum(block.array().nbytes for block in blocks.values())
+    assert one.size_bytes(LAYERS, HEADS, ROWS, COLUMNS, 5 * 3) == stored
+
+
 def test_rank_is_error() -> None:
     """Each further component brings the state nearer."""
     made = transitions()
@@ -66,7 +83,18 @@ def test_rank_is_error() -> None:
     assert errors == sorted(errors, reverse=True) and errors[-1] < 0.02 * float(left.norm())
 
 
-@pytest.mark.parametrize("settings", [{}, {"carry_rank": 2}, {"dtype": "int8"}])
+def test_two_integers_a_byte() -> None:
+    """Also where a dimension is odd, and the smallest and largest ones."""
+    even, odd = torch.randn(2, 8, 6), torch.randn(2, 7, 6)
+    for matrices in (even, odd):
+        kept = LowRank.of(matrices, 6, 12, "int4")
+        assert kept.right.shape == (len(kept.matrix), 3)
+        assert kept.left.shape[1] == (4 if matrices is even else 7)
+        assert (kept.matrices(2) - matrices).norm() / matrices.norm() < 0.4
+        assert kept.matrices(2).abs().max() > 0
+
+
+@pytest.mark.parametrize("settings", [{}, {"carry_rank": 2}, {"dtype": "int8"}, {"dtype": "int4"}])
 def test_stored_and_read(settings: dict[str, object]) -> None:
     """The same engram comes back from its blocks."""
     windows = torch.randn(LAYERS, 5, 3)
