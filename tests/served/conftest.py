@@ -11,6 +11,10 @@ import pytest
 
 from sglang_v14.evals.functional.client import ChatClient, Memory
 from sglang_v14.evals.server import Server, serve_command
+from sglang_v14.evals.tiny_hybrid import CHECKPOINT
+from sglang_v14.upgrade.directory import Settings, make_directory
+from sglang_v14.upgrade.linking import Link
+from sglang_v14.upgrade.set_options import parse
 
 
 @pytest.fixture(scope="session")
@@ -23,13 +27,22 @@ def model_directory() -> Path:
 
 
 @pytest.fixture(scope="session")
+def hybrid_directory(model_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The V14 directory of the trained tiny hybrid, made as `docs/tiny-hybrid.md` says."""
+    out = tmp_path_factory.mktemp("hybrid") / "tiny-hybrid-v14"
+    options = parse(["recall_floor=0.2", "cue_floor=0.1"])
+    make_directory(CHECKPOINT, out, Settings(Link.SYMLINK, options=options))
+    return out
+
+
+@pytest.fixture(scope="session")
 def start_server(model_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Server]:
     """Makes a server (not yet started) over a memory home, with further arguments and environment."""
 
-    def make(memory_home: Path, *arguments: str, **environment: str) -> Server:
+    def make(memory_home: Path, *arguments: str, model: Path = model_directory, **environment: str) -> Server:
         port = _free_port()
         return Server(
-            serve_command(model_directory, port, *arguments),
+            serve_command(model, port, *arguments),
             port=port,
             log=tmp_path_factory.mktemp("log") / "server.log",
             environment={"SGLANG_V14_MEMORY_HOME": str(memory_home), "SGLANG_V14_TRACE": "json", **environment},
