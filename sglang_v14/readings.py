@@ -73,6 +73,7 @@ class Readings:
                 continue
             self._hear(request, reading)
             if row.end < request.plan.length:
+                self._keep_states(forward, row, request)
                 continue
             if not request.was_read:
                 self._first_decision(forward, row, request, first_seconds)
@@ -92,6 +93,21 @@ class Readings:
                 request.recurrent_from = row.start
             reading.recurrent = request.recurrent
         return reading
+
+    def _keep_states(self, forward: Forward, row: Row, request: MemoryRequest) -> None:
+        """Of a hybrid's prompt in several chunks: keep the states in front of what may be read again.
+
+        What is computed from there on stays out of the prefix cache, so that it may be replaced.
+        """
+        begin = request.plan.reread_from
+        if not request.memory.reads or not self._memory.keeps_states or not row.start <= begin < row.end:
+            return
+        before = forward.states_before(row)
+        if before is None or not forward.can_read_in_part or self._memory.options.engram_place == "prompt":
+            return
+        request.clean_states = self._memory.states_at(request, before, row.start, begin)
+        request.begin = begin
+        forward.keep_private(row)
 
     def _hear(self, request: MemoryRequest, reading: RequestReading | None, positions: Tensor | None = None) -> None:
         if reading is None or reading.asking is None or reading.queries is None or reading.lse is None:
@@ -122,7 +138,11 @@ class Readings:
 
     def _take_place(self, forward: Forward, row: Row, request: MemoryRequest, decision: Decision) -> None:
         """Put a decision's events in front of the part that is read again."""
+        if request.begin < row.start and not forward.can_read_in_part:
+            request.clean_states = None
         request.sees_from = forward.first_rereadable(row, request.plan.reread_from)
+        if request.clean_states is not None:
+            request.sees_from = max(request.begin, request.plan.reread_from)
         room = self._memory.room(request, forward.reqs[row.index])
         gap = self._memory.options.recall_gap_tokens
         shifted = decision.span(gap) <= room

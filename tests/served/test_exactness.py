@@ -133,7 +133,7 @@ def test_recalled_is_as_if_read(
     """
     _v14_directory(tmp_path, save, heads, head_dim)
     draws = random.Random(4)
-    header, event, *prompts = ([draws.randrange(VOCABULARY) for _ in range(n)] for n in (4, 50, 30, 55))
+    header, event, *prompts = ([draws.randrange(VOCABULARY) for _ in range(n)] for n in (4, 50, 30, 55, 100))
     requests = [_request([*header, *event], "told", "write", logprobs=False, new_tokens=1)]
     for prompt in prompts:
         requests += [
